@@ -204,7 +204,8 @@ func decided(g *Gate, q *Round) string {
 			who += " (" + q.By.Via + ")"
 		}
 	}
-	return fmt.Sprintf("gate %s is decided already: %s by %s at %s", g.ID, q.Outcome, who, q.Ended.Format("15:04:05Z"))
+	return fmt.Sprintf("gate %s is decided already: %s by %s at %s", g.ID, q.Outcome, who,
+		q.Ended.UTC().Format("2006-01-02 15:04:05Z"))
 }
 
 func stateWords(q *Round) string {

@@ -133,7 +133,8 @@ func TestRule22SecondAnswerIsToldWhoWasFirst(t *testing.T) {
 	conform.Rule(t, "field asks record", "who answered, when and how is on the record")
 	s.done("a")
 	s.want(s.says("ga", OutcomePass), "")
-	s.has(s.says("ga", OutcomeFail, func(a *Answered) { a.By.Who = "bob" }), "decided already", "pass by ann (command) at ")
+	s.has(s.says("ga", OutcomeFail, func(a *Answered) { a.By.Who = "bob" }), "decided already",
+		"pass by ann (command) at "+s.r().Rounds["ga"][0].Ended.UTC().Format("2006-01-02 15:04:05Z"))
 	q := s.r().Rounds["ga"][0]
 	s.want(q.By.Who, "ann", q.By.Via, "command", q.ByKind, "human", fmt.Sprint(q.Ended.IsZero()), "false")
 }
