@@ -33,7 +33,7 @@ func (d *ending) end(r *Run, f RunEnded) {
 		return
 	}
 	d.notice(Notice{ID: r.ID + ".ended-" + strconv.FormatInt(d.s.Clock, 10), Kind: NoticeEnded, Run: r.ID,
-		Step: f.Step, Text: strings.TrimSpace(f.Phase + " " + f.Why)})
+		Step: f.Step, Text: f.Why})
 	d.forget(r.flow)
 }
 

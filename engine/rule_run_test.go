@@ -90,6 +90,7 @@ func TestRule30Abort(t *testing.T) {
 	s.do(PauseRequested{Run: "x-1"})
 	s.do(AbortRequested{Run: "x-1", Why: "wrong branch", By: ann})
 	s.want(s.r().Phase, RunAborted, s.r().EndWhy, "aborted by ann: wrong branch", fmt.Sprint(s.owes(DoStop, "x-1/a#1.1")), "true")
+	s.want(s.owed(DoNotify)[0].Notice.Text, "aborted by ann: wrong branch") // its title has the phase
 	s.has(ignored(s.do(AbortRequested{Run: "x-1", By: ann})), "is over (aborted)")
 	s.has(ignored(s.do(ResumeRequested{Run: "x-1", By: ann})), "is over")
 	s.do(RetryRequested{Run: "x-1", By: ann})
