@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"sluice/daemon"
@@ -137,10 +138,7 @@ func waitsOf(st daemon.Status, served bool) []Waiting {
 			case "offer":
 				i.Type = "sluice -C " + st.Root + " next"
 			case "paused":
-				i.Type, i.Why = "sluice -C "+st.Root+" resume "+r.ID, r.Paused
-				if !served { // by whom it could be resumed
-					i.Type = "sluice -C " + st.Root + " run " + r.ID
-				}
+				i.Type, i.Why = "sluice -C "+st.Root+strings.TrimPrefix(daemon.Resume(r.ID, served), "sluice"), r.Paused
 			default:
 				continue
 			}

@@ -2,6 +2,7 @@ package show
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -170,11 +171,24 @@ func TestUnservedAdvice(t *testing.T) {
 	st := daemon.Status{Root: "/r", Runs: []daemon.RunStatus{r}}
 	var out, errs strings.Builder
 	con := console.New(nil, nil, &out, &errs)
+	here, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(here)
+	if err := PrintInbox(con, []Waiting{{Repo: here}}); err != nil {
+		t.Fatal(err)
+	}
+	const words = "note: no sluice process serves this repo: `sluice run RUN` continues it here, `sluice watch add` and `sluice daemon` in the background\n"
+	if errs.String() != words {
+		t.Errorf("%s", errs.String())
+	}
+	out.Reset()
 	if err := PrintInbox(con, waitsOf(st, false)); err != nil {
 		t.Fatal(err)
 	}
 	_ = Runs(con, st, false, true)
-	if s := out.String(); strings.Contains(s, "resume") || strings.Count(s, "run w-1") != 2 || !strings.Contains(errs.String(), "no sluice process serves /r") {
+	if s := out.String(); strings.Contains(s, "resume") || strings.Count(s, "run w-1") != 2 || !strings.Contains(errs.String(), "no sluice process serves /r: `sluice -C /r run RUN` continues it here, `sluice -C /r watch add`") {
 		t.Errorf("%s%s", s, errs.String())
 	}
 }

@@ -105,13 +105,18 @@ func printHealth(con *console.Console, st daemon.Status, served bool) {
 			text.Message(st.Stalled))
 	}
 	if !served && st.Cluster == nil && slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
-		noteUnserved(con, "this repo")
+		noteUnserved(con, ".")
 	}
 }
 
-func noteUnserved(con *console.Console, repo string) {
-	con.Note("%s no sluice process serves %s: `sluice run RUN` continues it here, `sluice watch add` and "+
-		"`sluice daemon` in the background", con.PaintErr(console.Yellow, "note:"), repo)
+// noteUnserved says of the repo in dir that nobody serves it, and what to type.
+func noteUnserved(con *console.Console, dir string) {
+	repo, in := "this repo", ""
+	if dir != "." {
+		repo, in = dir, "-C "+dir+" "
+	}
+	con.Note("%s no sluice process serves %s: `sluice %srun RUN` continues it here, `sluice %[3]swatch add` and "+
+		"`sluice daemon` in the background", con.PaintErr(console.Yellow, "note:"), repo, in)
 }
 
 // Status prints a run step by step: that of args or, without one, each live run, else the last.
