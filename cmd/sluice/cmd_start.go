@@ -110,6 +110,9 @@ func startRun(ctx context.Context, a *app, o order, wait bool) error {
 		err = a.Document(map[string]string{"run": done})
 	} else {
 		a.Print("%s", done)
+		if r, err := s.Run(ctx, done); err == nil && r.Phase == engine.RunPending && len(r.Waits) > 0 {
+			a.Note("%s waits %s", done, clean(r.Waits[0].Text))
+		}
 	}
 	if err != nil || !wait {
 		return err
