@@ -110,6 +110,8 @@ func landable(r daemon.RunStatus, l Options) error {
 	case r.Workspace == "":
 		return fault.Failed("its work is there already; with `workspace: run` in the workflow, each run has its "+
 			"own worktree", "%s worked in your checkout: there is nothing to land", r.ID)
+	case r.Started.IsZero():
+		return fault.Failed("`sluice ls` lists the runs", "%s has not begun: there is nothing to land", r.ID)
 	case r.Stubbed:
 		return fault.Failed("`sluice run "+r.Workflow+"`", "%s is a run with stubs: nothing in it is real work", r.ID)
 	case r.Phase != engine.RunCompleted && !l.Unfinished:
