@@ -267,6 +267,26 @@ func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bo
 	return last.words
 }
 
+// Gone says that the worktree of a live run was deleted, and what to do; "" if it was not. It is a hint too.
+func Gone(ctx context.Context, root string, r daemon.RunStatus) string {
+	if r.Workspace == "" || !r.Live() {
+		return ""
+	}
+	repo, err := git.Open(ctx, root)
+	if err != nil {
+		return ""
+	}
+	defer repo.Close()
+	trees, _ := repo.Worktrees(ctx)
+	for _, t := range trees {
+		if t.Prunable != "" && t.Branch == "refs/heads/"+r.Branch {
+			return fmt.Sprintf("its worktree %s is gone: `git worktree prune`, then `sluice retry %s STEP` has the step do "+
+				"it again", r.Workspace, r.ID)
+		}
+	}
+	return ""
+}
+
 // Last is what ToTake has said, and by which command and refs. The zero Last is ready.
 type Last struct{ how, base, tip, onto, to, pull, middle, words string }
 

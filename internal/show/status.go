@@ -153,6 +153,9 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 		if st.Cluster != nil && !st.Cluster.Leads { // it is taken where it has ended
 			continue
 		}
+		if gone := land.Gone(ctx, p.Root, r); gone != "" {
+			con.PrintWrapped(2, console.Styled(gone, console.Yellow))
+		}
 		if take := land.ToTake(ctx, p.Root, p.State, r, true, &land.Last{}); take != "" {
 			con.Print("  %s", text.Line(take)) // one line: a person copies the command
 		}
