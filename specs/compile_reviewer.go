@@ -17,16 +17,14 @@ func (c *gateRows) reviewer(d *gateDoc, what string) engine.Reviewer {
 	out := engine.Reviewer{
 		Level: r.Level.value, AgentType: r.AgentType.value, FromStep: r.From.value == "step", Trust: r.Trust.value,
 		Run:     c.judge(r.Run, inGate, what+": run"),
-		Prompt:  c.text(r.Prompt, inGate, what+": prompt", nil),
+		Prompt:  c.text(c.whole(r.Prompt, what+": prompt"), inGate, what+": prompt", nil),
 		Session: c.session(r.Session, inGate, what+": session"),
 	}
 	if out.Trust == "auto" {
 		out.Trust = ""
 	}
-	if r.AgentType.set() {
-		if bad := ids.Fault(r.AgentType.value); bad != "" {
-			c.at(r.AgentType.node, "%s: agent_type %s %s", what, quote(r.AgentType.value), bad)
-		}
+	if bad := ids.Fault(r.AgentType.value); r.AgentType.set() && bad != "" {
+		c.at(r.AgentType.node, "%s: agent_type %s %s", what, quote(r.AgentType.value), bad)
 	}
 	out.Rubric = c.distinct(r.Rubric, what+": rubric", ids.Fault)
 	out.Approvers, out.Forge = c.approvers(r, what), c.judgedBy(r, what)

@@ -70,7 +70,7 @@ func (c *stepRows) doer(d *stepDoc, s *engine.Step, what string) {
 		Worktree: c.path(a.Worktree, inStep, what+": worktree", badPath),
 		Branch:   c.text(a.Branch, inStep, what+": branch", badBranch),
 		Context:  c.fixedPaths(a.Context, what+": context"),
-		Prompt:   c.text(a.Prompt, inStep, what+": prompt", nil),
+		Prompt:   c.text(c.whole(a.Prompt, what+": prompt"), inStep, what+": prompt", nil),
 		Session:  c.session(a.Session, inStep, what+": session"),
 	}
 	if a.Branch.set() && !strings.Contains(a.Branch.value, "${{") {
@@ -268,7 +268,7 @@ func (c *stepRows) criterion(d criterionDoc, what string) engine.Criterion {
 		c.notes.at(d.sentence.node, "%s: %s is for the reviewer to judge: for a machine to check it write %s", what,
 			quote(sentence), form)
 	}
-	return engine.Criterion{Text: sentence}
+	return engine.Criterion{Text: strings.TrimSpace(c.whole(d.sentence, what).value)}
 }
 
 // schema returns an answer's schema, with its file's content if files are read.

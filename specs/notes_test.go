@@ -28,3 +28,54 @@ func TestNotes(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestCutNotes: a plain text for an agent is noted if YAML takes its end for a comment, as it does at #12.
+func TestCutNotes(t *testing.T) {
+	src := `workflow: {id: w} #12
+steps:
+  - id: a #1
+    agent:
+      type: dev #x
+      prompt: fix #12 please
+    timeout: 5m #short
+    success_criterion:
+      - it is like #7, and no worse
+      - the "second" is # no issue
+      - make test exits 0 #slow
+    gate: g #g
+  - {id: b, agent: {type: dev, prompt: 'as #13'}, next_step: c} #b
+  - id: c
+    agent:
+      type: dev
+      prompt: | #c
+        as #14
+    needs: [b] #c
+    gate: h
+gates:
+  - id: g
+    reviewer:
+      level: human #1
+      prompt: "see #15" #quoted
+    on_pass: {next_step: b}
+  - id: h
+    reviewer:
+      level: human
+      prompt: see #16
+    on_pass: {next_step: DONE}
+`
+	_, c, faults := load("w.yaml", []byte(src), nil, sources{})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	var got strings.Builder
+	for _, n := range c.notes.sorted() {
+		got.WriteString(n.String() + "\n")
+	}
+	want := `w.yaml:6:15: step a: prompt: YAML takes "#12 please" for a comment: put the text in quotes
+w.yaml:9:9: step a: success_criterion: YAML takes "#7, and no worse" for a comment: put the text in quotes
+w.yaml:30:15: gate h: reviewer: prompt: YAML takes "#16" for a comment: put the text in quotes
+`
+	if got.String() != want {
+		t.Errorf("%s", got.String())
+	}
+}

@@ -152,10 +152,9 @@ func (r *reader) list(n *yaml.Node, v reflect.Value, where string) {
 	for i, item := range items {
 		made := reflect.New(v.Type().Elem().Elem())
 		r.object(item, made.Elem(), nameOf(item, strings.TrimSuffix(where, "s"), i))
-		if resolve(item).Kind != yaml.MappingNode {
-			continue
+		if resolve(item).Kind == yaml.MappingNode {
+			v.Set(reflect.Append(v, made))
 		}
-		v.Set(reflect.Append(v, made))
 	}
 }
 

@@ -19,12 +19,9 @@ func (c *stepRows) setup(d *setupDoc, what string) *engine.Setup {
 	if run := c.judge(d.Run, inStep, what+": run"); run != nil {
 		s.Run = *run
 	}
-	for _, list := range []struct {
-		key   string
-		items []scalar
-	}{{"files", d.Files.items}, {"provides", d.Provides.items}} {
-		if d.has(list.key) && len(list.items) == 0 {
-			c.at(d.key(list.key), "%s: %s is empty: name what it needs and what it makes", what, list.key)
+	for key, list := range map[string]pathList{"files": d.Files, "provides": d.Provides} {
+		if list.node != nil && len(list.items) == 0 {
+			c.at(list.node, "%s: %s is empty: name what it needs and what it makes", what, key)
 		}
 	}
 	if n := len(s.Provides); n > maxProvided {

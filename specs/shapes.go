@@ -61,12 +61,11 @@ func (l *textList) read(r *reader, n *yaml.Node, what string) {
 	l.node = n
 	for _, item := range items {
 		var t scalar
-		if t.read(r, item, what); t.set() {
-			if t.value == "" {
-				r.at(item, "%s: an entry is empty", what)
-				continue
-			}
+		switch t.read(r, item, what); {
+		case t.value != "":
 			l.items = append(l.items, t)
+		case t.set():
+			r.at(item, "%s: an entry is empty", what)
 		}
 	}
 }

@@ -219,12 +219,11 @@ func (c *values) bound(t scalar, what string) (string, bool) {
 }
 
 func (c *values) variable(name string) *varDoc {
-	for i := range c.world.vars {
-		if c.world.vars[i].name == name {
-			return &c.world.vars[i]
-		}
+	i := slices.IndexFunc(c.world.vars, func(v varDoc) bool { return v.name == name })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &c.world.vars[i]
 }
 
 // condition compiles a bare boolean expression. A missing one is the zero Cond.

@@ -36,6 +36,14 @@ func machineForm(sentence string) string {
 	return ""
 }
 
+// whole notes a plain text that YAML ends within its line, at " #12". It returns the text.
+func (c *values) whole(t scalar, what string) scalar {
+	if t.set() && t.node.Style == 0 && regexp.MustCompile(`^#[\pL\pN]`).MatchString(t.node.LineComment) {
+		c.notes.at(t.node, "%s: YAML takes %s for a comment: put the text in quotes", what, quote(t.node.LineComment))
+	}
+	return t
+}
+
 // beside reports steps that are ready at the same time and share a folder: one waits for the other,
 // and continues on its result.
 func (c *compiler) beside() {

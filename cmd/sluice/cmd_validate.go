@@ -29,8 +29,8 @@ workflow's id; without one it checks all of .workflow/specs/. For a task file, w
 it reports the first fault: invalid JSON, a duplicate id, an unknown dependency or a cycle.
 Run it after each edit and in CI: it exits 1 on a fault. Notes are not faults. They name commands
 that run unknown parts of the repo, criteria that a machine could check if written differently or
-that nobody judges, gates that show no change of the work, and steps that can run at the same time in
-one folder.`,
+that nobody judges, gates that show no change of the work, texts whose end YAML takes for a comment,
+and steps that can run at the same time in one folder.`,
 		Example: "sluice validate\nsluice validate phase-4-search-index\nsluice validate to-do.json",
 		Args:    console.Between(0, -1),
 		RunE: func(cmd *cobra.Command, args []string) error {
