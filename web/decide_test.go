@@ -257,6 +257,7 @@ gates:
 // field that may be left out is, and a required one is refused.
 func TestAnswerChoices(t *testing.T) {
 	p := newSite(t)
+	p.world.said = "me & <you>"
 	run := p.run(asksChoicesSpec)
 	at := "/r/shop/" + run + "/g/G"
 	body := p.ask("GET", at, nil).Body.String()
@@ -267,6 +268,7 @@ func TestAnswerChoices(t *testing.T) {
 		`<select name="field"><option value="">left out</option><option>a</option><option>b</option></select>`,
 		"<b>name</b> · text</span>\n" + `<input type="text" name="field" maxlength="4000" value="web">`,
 		`<select name="field"><option>1</option><option selected>2</option></select>`,
+		"<h2>What the agent answered</h2><div class=\"card pad words\">{\n  &#34;summary&#34;: &#34;me &amp; &lt;you&gt;&#34;\n}</div>",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s in %s", want, body[strings.Index(body, "A pass sends"):])
@@ -291,6 +293,10 @@ func TestAnswerChoices(t *testing.T) {
 	r := p.until(run, "completed", func(r daemon.RunStatus) bool { return r.Phase == engine.RunCompleted })
 	if got := string(gateOf(r, "G").Answer); got != `{"name":"web","size":1,"sure":false,"where":"us \u003ceast\u003e"}` {
 		t.Errorf("recorded is %s", got)
+	}
+	const passed = "  &#34;sure&#34;: false,\n  &#34;where&#34;: &#34;us &lt;east&gt;&#34;\n}</div>"
+	if body := p.ask("GET", at, nil).Body.String(); !strings.Contains(body, passed) {
+		t.Errorf("no %s in %s", passed, body)
 	}
 }
 

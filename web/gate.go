@@ -47,7 +47,7 @@ type gatePage struct {
 	Findings               []findingLine
 	Earlier                []earlierRound
 	Notes                  []engine.Note
-	Said                   string // what the step's agent said of its work
+	Said, Answer           string // what the step's agent said of its work, and its answer
 	AttemptURL             string
 	Changes                changes
 
@@ -80,7 +80,7 @@ type checkLine struct {
 
 // verdictLine is what was judged of the attempt: at this gate, or at another one.
 type verdictLine struct {
-	Gate, Outcome, By, Score, Words string
+	Gate, Outcome, By, Score, Words, Answer string
 }
 
 type findingLine struct {
@@ -162,7 +162,8 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 	p.known(sh)
 	if at := sh.Attempt; at != nil {
 		p.AttemptURL = attemptURL(url, sh.Step, at.N)
-		p.Said, p.Options, p.Hold = at.Summary, at.Options, at.Checked && at.Failure == ""
+		p.Said, p.Answer, p.Options = at.Summary, show.Readable(at.Answer), at.Options
+		p.Hold = at.Checked && at.Failure == ""
 		p.verdicts(sh, g)
 	}
 	p.Form = formData{g.Round, g.Reviewed, s.stamp(p.URL, g.Round, g.Reviewed)}
@@ -297,6 +298,9 @@ func (p *gatePage) judged(gate, name string, q engine.Round) {
 	}
 	if q.ByKind != "" {
 		v.By = render.By(q.ByKind, q.By)
+	}
+	if q.ByKind == engine.Human {
+		v.Answer = show.Readable(q.Answer)
 	}
 	if q.Score != nil {
 		v.Score = fmt.Sprintf("%g", *q.Score)

@@ -151,7 +151,7 @@ func printAttempt(con *console.Console, sh *Shown, at *engine.Attempt) {
 	}
 	con.Text("it asks", render.Because(at.Question, strings.Join(at.Options, " | ")))
 	if len(at.Answer) > 0 {
-		con.Text("answer", readable(at.Answer))
+		con.Text("answer", Readable(at.Answer))
 	}
 	switch {
 	case at.Failure != "":
@@ -251,7 +251,7 @@ func printVerdict(con *console.Console, sh *Shown, g *daemon.GateStatus) {
 		}
 	}
 	if len(g.Answer) > 0 {
-		con.Text("answer", readable(g.Answer))
+		con.Text("answer", Readable(g.Answer))
 	}
 	if len(g.Rounds) == 0 {
 		return
@@ -291,8 +291,8 @@ func printVerdict(con *console.Console, sh *Shown, g *daemon.GateStatus) {
 	}
 }
 
-// readable formats JSON for people: a line per value, without escaped characters.
-func readable(raw json.RawMessage) string {
+// Readable formats JSON for people: a line per value, without escaped characters.
+func Readable(raw json.RawMessage) string {
 	var v any
 	var b strings.Builder
 	out := json.NewEncoder(&b)
