@@ -139,6 +139,43 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
+// TestLongList: long texts of strangers hide nothing that comes after them. A list beyond the limits is a fault, never
+// a shorter list.
+func TestLongList(t *testing.T) {
+	t.Parallel()
+	_, f := hub(t)
+	h := forge.Open(forge.Repo{Host: "h", Owner: forgestub.Owner, Name: forgestub.Name}, forge.Options{Run: f.GH})
+	comments := func(n int, body string) {
+		for range n {
+			f.Comment(1, "mallory", body)
+		}
+	}
+	most := strings.Repeat("x", 65536)
+	comments(130, "x")
+	comments(70, most)
+	last := f.Comment(1, "ann", "/sluice")
+	all, err := h.Comments(t.Context(), 1)
+	if err != nil || len(all) != 201 || all[200].ID != last || all[130].Body != most {
+		t.Fatalf("%d comments: %v", len(all), err)
+	}
+	for i, c := range all[1:] {
+		if c.ID != all[i].ID+1 {
+			t.Fatalf("comment %d follows %d", c.ID, all[i].ID)
+		}
+	}
+	comments(600, most)
+	before := len(f.Asked())
+	if all, err := h.Comments(t.Context(), 1); !forge.Is(err, forge.TooMuch) || len(all) > 0 || len(f.Asked())-before > 102 {
+		t.Errorf("%d comments in %d calls: %v", len(all), len(f.Asked())-before, err)
+	}
+	for range 1000 {
+		f.Comment(2, "mallory", "x")
+	}
+	if all, err := h.Comments(t.Context(), 2); !forge.Is(err, forge.TooMuch) || len(all) > 0 {
+		t.Errorf("%d comments: %v", len(all), err)
+	}
+}
+
 // TestCut: half an answer is none, and no later call is told that it has not changed.
 func TestCut(t *testing.T) {
 	t.Parallel()

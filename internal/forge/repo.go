@@ -60,20 +60,25 @@ func (h *Hub) path(format string, args ...any) string {
 // Limits of lists.
 const (
 	perPage  = 100
-	maxPages = 10
+	least    = 10 // per page where more are too long for an answer: so many texts of the greatest length fit into one
+	maxItems = 1000
+	maxList  = 10 * maxAnswer // bytes of all pages
 )
 
-// list reads all pages of a list. member is the key of the list in each page; "" = the page is the
-// list.
+// list reads all pages of a list. of returns what one page has.
 func list[T any](ctx context.Context, h *Hub, path string, of func(page []byte) ([]T, error)) ([]T, error) {
 	var out []T
 	sign := "?"
 	if strings.Contains(path, "?") {
 		sign = "&"
 	}
-	for page := 1; ; page++ {
-		at := fmt.Sprintf("%s%sper_page=%d&page=%d", path, sign, perPage, page)
+	for page, per, size := 1, perPage, 0; ; page++ {
+		at := fmt.Sprintf("%s%sper_page=%d&page=%d", path, sign, per, page)
 		a, err := h.call(ctx, request{method: "GET", path: at})
+		if Is(err, TooMuch) && per > least {
+			page, per = len(out)/least, least // the same again, in smaller pages
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -81,11 +86,11 @@ func list[T any](ctx context.Context, h *Hub, path string, of func(page []byte) 
 		if err != nil {
 			return nil, &Fault{Kind: Odd, Host: h.Host, What: "GET " + path, Status: a.status}
 		}
-		out = append(out, some...)
+		out, size = append(out, some...), size+len(a.body)
 		switch {
-		case len(some) < perPage:
+		case len(some) < per:
 			return out, nil
-		case page == maxPages:
+		case len(out) >= maxItems || size >= maxList:
 			return nil, &Fault{Kind: TooMuch, Host: h.Host, What: "GET " + path, Status: a.status}
 		}
 	}

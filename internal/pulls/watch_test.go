@@ -81,6 +81,19 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// TestWordsHidden: a stranger cannot keep an approver's comment from being read.
+func TestWordsHidden(t *testing.T) {
+	r := newRig(t)
+	commit := r.asks(1)
+	for range 70 {
+		r.f.Comment(1, "mallory", strings.Repeat("x", 65_000))
+	}
+	r.f.Comment(1, "ann", "/sluice pass "+commit)
+	if got := r.told(72); !strings.Contains(got, "Counted: pass") || len(r.emitted()) != 1 {
+		t.Errorf("%.200s %v", got, r.emitted())
+	}
+}
+
 // A restart sees all comments again.
 func TestWordsOnce(t *testing.T) {
 	r := newRig(t)
