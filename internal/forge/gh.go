@@ -99,6 +99,27 @@ func (h *Hub) ask(ctx context.Context, r request, to any) error {
 	return nil
 }
 
+// graph asks the GraphQL API about the node that id names, and reads its data into to, if that is not nil.
+func (h *Hub) graph(ctx context.Context, what, query, id string, to any) error {
+	var out struct {
+		Data   json.RawMessage `json:"data"`
+		Errors []struct {
+			Message string `json:"message"`
+		} `json:"errors"`
+	}
+	err := h.ask(ctx, request{method: http.MethodPost, path: "graphql",
+		body: map[string]any{"query": query, "variables": map[string]any{"id": id}}}, &out)
+	switch {
+	case err != nil:
+		return err
+	case len(out.Errors) > 0:
+		return &Fault{Kind: Refused, Host: h.Host, What: what, Said: text.Clean(out.Errors[0].Message, maxSaid)}
+	case to != nil && decode(out.Data, to) != nil:
+		return &Fault{Kind: Odd, Host: h.Host, What: what}
+	}
+	return nil
+}
+
 // call makes a call, conditionally where an answer is kept.
 func (h *Hub) call(ctx context.Context, r request) (answer, error) {
 	what := r.method + " " + r.path

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"sluice/internal/text"
 )
 
 // Pull is a pull request.
@@ -126,20 +124,8 @@ func (h *Hub) Describe(ctx context.Context, n int, title, body string) error {
 
 // Ready makes a draft ready for review.
 func (h *Hub) Ready(ctx context.Context, p Pull) error {
-	const query = `mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) ` +
-		`{ pullRequest { isDraft } } }`
-	var out struct {
-		Errors []struct {
-			Message string `json:"message"`
-		} `json:"errors"`
-	}
-	err := h.ask(ctx, request{method: http.MethodPost, path: "graphql",
-		body: map[string]any{"query": query, "variables": map[string]any{"id": p.ID}}}, &out)
-	if err == nil && len(out.Errors) > 0 {
-		return &Fault{Kind: Refused, Host: h.Host, What: "to make the pull request ready",
-			Said: text.Clean(out.Errors[0].Message, maxSaid)}
-	}
-	return err
+	return h.graph(ctx, "to make the pull request ready", `mutation($id: ID!) `+
+		`{ markPullRequestReadyForReview(input: {pullRequestId: $id}) { pullRequest { isDraft } } }`, p.ID, nil)
 }
 
 // Label adds labels to a pull request.

@@ -30,11 +30,12 @@ type Review struct {
 // Comment is a comment on a pull request or an issue, or (File) on a line.
 type Comment struct {
 	ID      int64
+	Node    string // of the GraphQL API
 	Author  string
 	Body    string
 	URL     string
 	Created time.Time
-	Edited  bool
+	Edited  bool // in a later second: see WasEdited
 
 	File    string
 	Line    int
@@ -44,6 +45,7 @@ type Comment struct {
 
 type talkJSON struct {
 	ID          int64     `json:"id"`
+	NodeID      string    `json:"node_id"`
 	User        *user     `json:"user"`
 	Association string    `json:"author_association"`
 	Body        string    `json:"body"`
@@ -94,7 +96,7 @@ func (t talkJSON) author() string {
 }
 
 func (t talkJSON) comment() Comment {
-	return Comment{ID: t.ID, Author: t.author(), Body: t.Body, URL: t.URL, Created: t.Created,
+	return Comment{ID: t.ID, Node: t.NodeID, Author: t.author(), Body: t.Body, URL: t.URL, Created: t.Created,
 		Edited: t.Updated.After(t.Created), File: t.Path, Line: cmp.Or(t.Line, t.Original), Review: t.Review,
 		ReplyTo: t.ReplyTo}
 }
@@ -130,6 +132,21 @@ func (h *Hub) comments(ctx context.Context, path string) ([]Comment, error) {
 		out = append(out, t.comment())
 	}
 	return out, err
+}
+
+// WasEdited reports whether a comment was ever edited. Its times in lists are in whole seconds.
+func (h *Hub) WasEdited(ctx context.Context, c Comment) (bool, error) {
+	const what = "whether a comment was edited"
+	var data struct {
+		Node *struct {
+			Edited *time.Time `json:"lastEditedAt"`
+		} `json:"node"`
+	}
+	err := h.graph(ctx, what, `query($id: ID!) { node(id: $id) { ... on Comment { lastEditedAt } } }`, c.Node, &data)
+	if err == nil && data.Node == nil {
+		err = &Fault{Kind: Odd, Host: h.Host, What: what}
+	}
+	return err != nil || data.Node.Edited != nil, err
 }
 
 // Say comments on a pull request or an issue.

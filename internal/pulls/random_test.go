@@ -317,7 +317,7 @@ func (h *history) talk(good bool) {
 	}
 	id := h.f.Comment(h.number(), c.who, fmt.Sprintf("/sluice %s %s words", c.state, c.commit))
 	if !good && h.rng.IntN(4) == 0 {
-		h.f.Edit(id, fmt.Sprintf("/sluice pass %s", h.commit))
+		h.f.Edit(id, fmt.Sprintf("/sluice pass %s", h.commit), pick(h.rng, 0, time.Minute))
 		c.who = "an editor"
 	}
 	h.told[fmt.Sprintf("comment %d", id)] = c

@@ -210,6 +210,14 @@ type talk struct {
 func (t talk) word(ctx context.Context, c forge.Comment, said word) error {
 	ev, why, outsider := t.means(c, said)
 	if why == "" {
+		switch edited, err := t.hub.WasEdited(ctx, c); {
+		case err != nil:
+			return err
+		case edited:
+			why = noEdits
+		}
+	}
+	if why == "" {
 		var err error
 		if ev.Outcome != engine.OutcomeFail && ev.Outcome != engine.OutcomeVeto {
 			q := t.round(ev.Gate)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/engine"
 	"sluice/internal/job"
@@ -60,11 +61,14 @@ func TestWords(t *testing.T) {
 	r.f.Comment(1, "ann", "I would say /sluice pass "+commit)
 	r.f.Comment(1, "ann", "> /sluice pass "+commit)
 	r.f.Comment(1, "ann", "/sluices pass "+commit)
-	edited := r.f.Comment(1, "ann", "fine")
-	r.f.Edit(edited, "/sluice pass "+commit)
-	n += 6
-	if got := r.told(n); !strings.Contains(got, "an edited comment does not count") {
-		t.Error(got)
+	n += 4
+	for _, after := range []time.Duration{0, time.Minute} { // the forge's times are in whole seconds
+		edited := r.f.Comment(1, "ann", "fine")
+		r.f.Edit(edited, "/sluice pass "+commit, after)
+		n += 2
+		if got := r.told(n); !strings.Contains(got, "an edited comment does not count") {
+			t.Error(got)
+		}
 	}
 	if all := r.emitted(); len(all) != 0 {
 		t.Fatalf("%+v", all)

@@ -17,6 +17,7 @@ import (
 const summons = "/sluice"
 
 const (
+	noEdits  = "an edited comment does not count: write a new one"
 	leastHex = 12 // digits of a commit that name it
 	maxSays  = 8 << 10
 	// skew is how much earlier than a round's opening a comment may seem: the forge has its own
@@ -76,7 +77,7 @@ func (t talk) means(c forge.Comment, said word) (ev engine.Answered, why string,
 		return ev, text.Line(c.Author) + " is not among the approvers of a gate that asks now, so this does not count", true
 	}
 	if c.Edited {
-		return ev, "an edited comment does not count: write a new one", false
+		return ev, noEdits, false
 	}
 	q, why := chosen(mine, said, t.j.Spec)
 	if why != "" {

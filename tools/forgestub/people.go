@@ -85,14 +85,15 @@ func (f *Forge) Comment(n int, author, body string) int64 {
 	return id
 }
 
-// Edit changes a comment.
-func (f *Forge) Edit(id int64, body string) {
+// Edit changes a comment, so long after it was written.
+func (f *Forge) Edit(id int64, body string, after time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, list := range f.comments {
 		for _, c := range list {
 			if c["id"] == id {
-				c["body"], c["updated_at"] = body, f.Now().UTC().Add(time.Minute)
+				at, _ := c["created_at"].(time.Time)
+				f.edit(c, body, at.Add(after))
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // route answers a request of the API.
@@ -13,7 +14,7 @@ func (f *Forge) route(r *http.Request, body M) (int, any) {
 	path := strings.TrimPrefix(r.URL.Path, "/api/v3/")
 	switch {
 	case r.URL.Path == "/api/graphql":
-		return f.ready(body)
+		return f.graph(body)
 	case path == "user":
 		return 200, user(Me)
 	}
@@ -188,8 +189,16 @@ func (f *Forge) permission(login string) (int, any) {
 	return 200, M{"permission": may, "role_name": may, "user": user(login)}
 }
 
-func (f *Forge) ready(body M) (int, any) {
+// graph answers the GraphQL API: it makes a pull request ready, or says when a comment was edited.
+func (f *Forge) graph(body M) (int, any) {
 	vars, _ := body["variables"].(map[string]any)
+	for _, list := range f.comments {
+		for _, c := range list {
+			if c["node_id"] == vars["id"] {
+				return 200, M{"data": M{"node": M{"lastEditedAt": c["edited"]}}}
+			}
+		}
+	}
 	for _, p := range f.pulls {
 		if p["node_id"] == vars["id"] {
 			p["draft"] = false
@@ -203,7 +212,7 @@ func (f *Forge) reword(id string, body M) (int, any) {
 	for _, list := range f.comments {
 		for _, c := range list {
 			if fmt.Sprint(c["id"]) == id {
-				c["body"], c["updated_at"] = body["body"], f.Now().UTC()
+				f.edit(c, body["body"], f.Now().UTC())
 				return 200, c
 			}
 		}
@@ -213,9 +222,13 @@ func (f *Forge) reword(id string, body M) (int, any) {
 
 // comment adds a comment.
 func (f *Forge) comment(n int, author, association, body string) M {
-	at := f.Now().UTC()
-	c := M{"id": f.next(), "user": user(author), "author_association": association, "body": body, "created_at": at,
-		"updated_at": at}
+	at, id := f.Now().UTC(), f.next()
+	c := M{"id": id, "node_id": fmt.Sprintf("IC_%d", id), "user": user(author), "author_association": association,
+		"body": body, "created_at": at, "updated_at": at}
 	f.comments[n] = append(f.comments[n], c)
 	return c
+}
+
+func (f *Forge) edit(c M, body any, at time.Time) {
+	c["body"], c["updated_at"], c["edited"] = body, at, at
 }
