@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -75,20 +76,21 @@ func ReadPolicy(ctx context.Context, repo *git.Repo, file, from string, judged [
 	if err != nil {
 		return nil, err
 	}
-	data, _, err := atomicfile.OpenRegular(filepath.Dir(abs), filepath.Base(abs), maxPolicy)
+	dir, name, inside := within(repo.Top(), abs)
+	data, _, err := atomicfile.OpenRegular(dir, name, maxPolicy)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.Misused("name the file of the policy: --policy FILE", "%s: no such file", text.Line(file))
 	}
 	if err != nil {
 		return nil, err
 	}
-	if rel, inside := within(repo.Top(), abs); inside {
+	if inside {
 		for _, c := range judged {
 			changed, err := changes(ctx, repo, c)
 			if err != nil {
 				return nil, err
 			}
-			if slices.Contains(changed, rel) {
+			if slices.Contains(changed, filepath.ToSlash(name)) {
 				return nil, fault.Misused("read it from where they cannot write: --policy-from origin/main",
 					"%s: commit %.12s, which it is to judge, changes it", text.Line(file), c.SHA)
 			}
@@ -102,11 +104,26 @@ func ReadPolicy(ctx context.Context, repo *git.Repo, file, from string, judged [
 	return p, err
 }
 
-func within(top, file string) (rel string, inside bool) {
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real
+// within says how to read a file. In the checkout, it is named from the top: a link below that is not
+// followed, because a judged commit may have put it there.
+func within(top, file string) (dir, name string, inside bool) {
+	at, err := os.Stat(top)
+	for up := filepath.Dir(file); err == nil; up = filepath.Dir(up) {
+		if here, err := os.Stat(up); err == nil && os.SameFile(here, at) {
+			name, err = filepath.Rel(up, file)
+			return top, name, err == nil
+		}
+		if up == filepath.Dir(up) {
+			break
+		}
 	}
-	return layout.Rel(top, file)
+	dir, name = filepath.Split(file)
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		if rel, inside := layout.Rel(top, filepath.Join(real, name)); inside {
+			return top, rel, true
+		}
+	}
+	return filepath.Clean(dir), name, false
 }
 
 func policyAt(ctx context.Context, repo *git.Repo, file, from string, judged []git.Commit) (*Policy, error) {

@@ -85,6 +85,12 @@ func TestJudgedPolicy(t *testing.T) {
 	}
 	good := "version: 1\nsigners: ['" + line + "']\ngates: [tests]\n"
 	s.git("checkout", "-q", "-b", "base", s.first)
+	for _, dir := range []string{"ci", "old"} {
+		if err := os.MkdirAll(filepath.Join(s.dir, dir, "gates"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s.write(dir+"/gates/gates.yaml", good)
+	}
 	s.write("gates.yaml", good)
 	s.git("add", "-A")
 	s.git("commit", "-qm", "policy")
@@ -94,6 +100,12 @@ func TestJudgedPolicy(t *testing.T) {
 	s.git("commit", "-qam", "a laxer policy")
 	s.write("a", "evil\n")
 	s.git("commit", "-qam", "evil")
+	s.git("rm", "-qr", "ci")
+	if err := os.Symlink("old", filepath.Join(s.dir, "ci")); err != nil {
+		t.Fatal(err)
+	}
+	s.git("add", "-A")
+	s.git("commit", "-qm", "another folder of policies")
 	outside := filepath.Join(t.TempDir(), "gates.yaml")
 	if err := os.WriteFile(outside, []byte(good), 0o600); err != nil {
 		t.Fatal(err)
@@ -102,18 +114,25 @@ func TestJudgedPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	judged, err := Commits(t.Context(), s.repo, "base..HEAD")
-	if err != nil || len(judged) != 2 {
+	if err != nil || len(judged) != 3 {
 		t.Fatal(judged, err)
 	}
-	inside := filepath.Join(s.dir, "gates.yaml")
+	inside, there := filepath.Join(s.dir, "gates.yaml"), filepath.Join(t.TempDir(), "checkout")
+	if err := os.Symlink(s.dir, there); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ file, from, gate, says string }{
 		{inside, "", "", "which it is to judge, changes it"},
+		{filepath.Join(s.dir, "ci", "gates", "gates.yaml"), "", "", "not a regular file"},
+		{filepath.Join(there, "ci", "gates", "gates.yaml"), "", "", "not a regular file"},
+		{filepath.Join(there, "old", "gates", "gates.yaml"), "", "tests", ""},
+		{filepath.Join(there, "gates.yaml"), "", "", "which it is to judge, changes it"},
 		{outside, "", "tests", ""},
 		{outside + ".link", "", "", "not a regular file"},
 		{"gates.yaml", "base", "tests", ""},
 		{"gates.yaml", base[:12], "tests", ""},
 		{"gates.yaml", "HEAD", "", "one of the commits that the policy is to judge"},
-		{"gates.yaml", "topic~1", "", "one of the commits that the policy is to judge"},
+		{"gates.yaml", "topic~2", "", "one of the commits that the policy is to judge"},
 		{"gates.yaml", "nope", "", "there is no such commit here"},
 		{"gates.yaml", "--help", "", "names no commit"},
 		{"gates.yaml", "HEAD:gates.yaml", "", "names no commit"},
