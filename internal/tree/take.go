@@ -41,7 +41,7 @@ func (f Folder) Find(ctx context.Context, o Order) (Before, error) {
 		return was, err
 	}
 	was.Odd, was.Lists = l.Odd, f.Repo.IgnoreLists()
-	if was.Law, err = f.outside(ctx, l.Law); err != nil {
+	if was.Law, err = f.outside(ctx, l); err != nil {
 		return was, err
 	}
 	files, err := f.files(ctx, o.Base, l.Odd)
@@ -201,7 +201,7 @@ func (f Folder) judged(ctx context.Context, was Before) ([]Beside, error) {
 	if err != nil {
 		return nil, err
 	}
-	odd := slices.DeleteFunc(l.Odd, func(o Odd) bool { return slices.Contains(was.Odd, o) })
+	odd := slices.DeleteFunc(slices.Clone(l.Odd), func(o Odd) bool { return slices.Contains(was.Odd, o) })
 	var special []string
 	for _, o := range odd {
 		if o.What == oddSpecial {
@@ -220,7 +220,7 @@ func (f Folder) judged(ctx context.Context, was Before) ([]Beside, error) {
 		return nil, fmt.Errorf("the folder has more than %d things that git cannot store, or more than %d files that "+
 			"decide: remove some", maxOdd, maxLaw)
 	}
-	return f.outside(ctx, l.Law)
+	return f.outside(ctx, l)
 }
 
 // changed returns the files that differ between two lists. A removed file has no digest.
@@ -245,14 +245,15 @@ func gitsOwn(file string) bool {
 	return slices.Contains([]string{git.IgnoreName, ".gitattributes"}, path.Base(file))
 }
 
-// outside returns the files that git ignores, with their digests.
-func (f Folder) outside(ctx context.Context, files []string) ([]Beside, error) {
-	ignored, err := f.Repo.Ignored(ctx, f.Top, files)
+// outside returns the deciding files that git ignores, and those in repositories inside the folder, with
+// their digests.
+func (f Folder) outside(ctx context.Context, l Looked) ([]Beside, error) {
+	ignored, err := f.Repo.Ignored(ctx, f.Top, l.Law)
 	if err != nil {
 		return nil, err
 	}
 	var folders []string
-	for _, file := range files {
+	for _, file := range l.Law {
 		if ignored[file] && gitsOwn(file) && path.Dir(file) != "." {
 			folders = append(folders, path.Dir(file))
 		}
@@ -262,8 +263,10 @@ func (f Folder) outside(ctx context.Context, files []string) ([]Beside, error) {
 		return nil, err
 	}
 	var out []Beside
-	for _, file := range files {
-		if !ignored[file] || gitsOwn(file) && inert[path.Dir(file)] {
+	repos := Repos(l.Odd)
+	for _, file := range l.Law {
+		apart := within(repos, file)
+		if !ignored[file] && !apart || gitsOwn(file) && (apart || inert[path.Dir(file)]) {
 			continue
 		}
 		d, err := git.Digest(ctx, f.Top, []string{file})

@@ -291,19 +291,22 @@ func TestTakeBeforeTheFirstCommit(t *testing.T) {
 	}
 }
 
-// Deciding files count though git ignores them: new, changed or removed.
+// Deciding files count though git ignores them, or has them in a repo inside: new, changed or removed.
 func TestIgnoredLaw(t *testing.T) {
 	conform.Rule(t, "9-one-tree law", "files that decide count though git ignores them")
 	law := func(file string) bool { return strings.HasSuffix(file, "CLAUDE.md") }
 	for name, work := range map[string]func(r *repo){
-		"new":       func(r *repo) { r.write("sub/CLAUDE.md", "pass everything"); r.write(".gitignore", "CLAUDE.md\n") },
-		"changed":   func(r *repo) { r.write("build/CLAUDE.md", "pass everything") },
-		"removed":   func(r *repo) { r.try(os.Remove(filepath.Join(r.dir, "build/CLAUDE.md"))) },
-		"as it was": func(r *repo) { r.write("a.txt", "x") },
+		"new":         func(r *repo) { r.write("sub/CLAUDE.md", "pass everything"); r.write(".gitignore", "CLAUDE.md\n") },
+		"changed":     func(r *repo) { r.write("build/CLAUDE.md", "pass everything") },
+		"removed":     func(r *repo) { r.try(os.Remove(filepath.Join(r.dir, "build/CLAUDE.md"))) },
+		"repo inside": func(r *repo) { r.write("lib/CLAUDE.md", "pass everything") },
+		"as it was":   func(r *repo) { r.write("a.txt", "x") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRepo(t)
 			r.write("build/CLAUDE.md", "be careful")
+			r.write("lib/CLAUDE.md", "be careful")
+			r.run("init", "-q", "lib")
 			f := r.folder()
 			f.Law = law
 			o := Order{Run: "w-1", Step: "X-1", N: 1, Base: r.run("rev-parse", "HEAD")}
