@@ -177,7 +177,7 @@ func (w *watch) words(ctx context.Context, hub *forge.Hub, pull forge.Pull) erro
 				return err
 			}
 		}
-		if answered(all, c.ID, t.me) || w.counted(c) { // before a restart
+		if answerTo(all, c.ID, t.me) > 0 || w.decided(c) != nil { // before a restart
 			err = w.p.note(w.j.Run, func(r *record) { r.Taken = append(r.Taken, c.ID) })
 		} else {
 			err = t.word(ctx, c, said)
@@ -189,12 +189,16 @@ func (w *watch) words(ctx context.Context, hub *forge.Hub, pull forge.Pull) erro
 	return nil
 }
 
-// counted reports whether the comment decided a round already: its taking was not noted before a
-// kill.
-func (w *watch) counted(c forge.Comment) bool {
-	return slices.ContainsFunc(w.j.Made.Rounds, func(q job.MadeRound) bool {
+// decided returns the round that the comment decided already, nil = none: its taking was not noted before
+// a kill.
+func (w *watch) decided(c forge.Comment) *job.MadeRound {
+	i := slices.IndexFunc(w.j.Made.Rounds, func(q job.MadeRound) bool {
 		return q.Own && q.By != nil && strings.EqualFold(q.By.Who, c.Author) && q.By.Via == viaOf(c) && !q.Open()
 	})
+	if i < 0 {
+		return nil
+	}
+	return &w.j.Made.Rounds[i]
 }
 
 // talk is what a pull request says at one look.

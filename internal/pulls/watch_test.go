@@ -173,18 +173,30 @@ func TestWordsThatDoNotCount(t *testing.T) {
 	}
 }
 
-// TestWordsTogether: a second comment of the same seconds passes only the gate that both are about.
+// TestWordsTogether: a second comment of the same seconds passes only the gate that both are about, also where this
+// machine's clock is an hour behind. So does one of a minute later, if sluice was not there to answer the first.
 func TestWordsTogether(t *testing.T) {
+	for name, c := range map[string]struct{ behind, later time.Duration }{
+		"together": {}, "the clock is behind": {time.Hour, 0}, "and a minute later": {time.Hour, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) { wordsTogether(t, c.behind, c.later) })
+	}
+}
+
+func wordsTogether(t *testing.T, behind, later time.Duration) {
 	r := newRig(t)
 	commit := r.commit("work 1")
 	first := r.f.Comment(1, "ann", "/sluice pass "+commit)
+	r.f.Now = func() time.Time { return time.Now().Add(later) }
 	r.f.Comment(1, "ann", "/sluice pass "+commit)
+	r.f.Comment(1, forgestub.Me, fmt.Sprintf("Counted: pass <!-- sluice:reply %d -->", first))
 	j := r.job("GC", commit, 1)
-	before := engine.Round{N: 1, Step: "A", Attempt: 1, State: engine.OutcomePass, Digest: commit,
+	j.Made.Rounds[0].Opened = time.Now().Add(-behind)
+	before := engine.Round{N: 1, Step: "A", Attempt: 1, State: engine.OutcomePass, Digest: commit, Ended: j.Made.Rounds[0].Opened,
 		By: &engine.Actor{Who: "ann", Via: fmt.Sprintf("comment %d", first), Trust: engine.TrustForge}}
 	j.Made.Rounds = append(j.Made.Rounds, job.MadeRound{Round: before, Gate: "GA", Own: true})
 	r.watch(j)
-	if got := r.told(3); !strings.Contains(got, "it was written before round 1 of gate `GC` opened") || len(r.emitted()) > 0 {
+	if got := r.told(4); !strings.Contains(got, "it was written before round 1 of gate `GC` opened") || len(r.emitted()) > 0 {
 		t.Errorf("%s %v", got, r.emitted())
 	}
 }

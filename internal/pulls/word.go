@@ -137,13 +137,14 @@ func chosen(mine []job.MadeRound, said word, spec *engine.Spec) (q job.MadeRound
 	return mine[0], ""
 }
 
-// early reports whether a comment was written before the round opened. Where the forge's clock leaves
-// that open, a comment that was written together with the one that decided the round before is about
-// that round.
+// early reports whether a comment was written before the round opened. This machine's clock may be behind
+// the forge's. So a comment is early too if another decided a round before this one opened, and it was
+// written together with that or before sluice answered that.
 func (t talk) early(q job.MadeRound, c forge.Comment) bool {
-	from := q.Opened.Add(-skew)
-	return c.Created.Before(from) || slices.ContainsFunc(t.all, func(d forge.Comment) bool {
-		return d.ID != c.ID && t.counted(d) && d.Created.Before(q.Opened.Add(skew)) && c.Created.Before(d.Created.Add(skew))
+	return c.Created.Before(q.Opened.Add(-skew)) || slices.ContainsFunc(t.all, func(d forge.Comment) bool {
+		was := t.decided(d)
+		return was != nil && d.ID != c.ID && !was.Ended.After(q.Opened) &&
+			(c.Created.Before(d.Created.Add(skew)) || c.ID < answerTo(t.all, d.ID, t.me))
 	})
 }
 
@@ -185,9 +186,13 @@ func replyTo(c forge.Comment, refused bool, says string) string {
 		fmt.Sprintf(replyMark, c.ID)
 }
 
-// answered reports whether sluice has answered a comment.
-func answered(all []forge.Comment, id int64, me string) bool {
-	return slices.ContainsFunc(all, func(c forge.Comment) bool {
-		return strings.EqualFold(c.Author, me) && strings.Contains(c.Body, fmt.Sprintf(replyMark, id))
-	})
+// answerTo returns the id of the comment by which sluice answered another, 0 = it has not. The ids of a
+// forge's comments increase.
+func answerTo(all []forge.Comment, id int64, me string) int64 {
+	for _, c := range all {
+		if strings.EqualFold(c.Author, me) && strings.Contains(c.Body, fmt.Sprintf(replyMark, id)) {
+			return c.ID
+		}
+	}
+	return 0
 }
