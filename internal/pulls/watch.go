@@ -86,7 +86,7 @@ func (w *watch) look(ctx context.Context) error {
 			return err
 		}
 		if !pull.Open {
-			return w.ended(ctx, hub, pull)
+			return w.ended(ctx, hub, pull, rec)
 		}
 		if err := w.words(ctx, hub, pull); err != nil {
 			return err
@@ -96,7 +96,7 @@ func (w *watch) look(ctx context.Context) error {
 }
 
 // ended reports that somebody has merged or closed the pull request.
-func (w *watch) ended(ctx context.Context, hub *forge.Hub, pull forge.Pull) error {
+func (w *watch) ended(ctx context.Context, hub *forge.Hub, pull forge.Pull, rec record) error {
 	ev := engine.PullEnded{Run: w.j.Run, Pull: fmt.Sprintf("pull request #%d", pull.Number), Merged: pull.Merged,
 		Commit: pull.As, By: pull.By}
 	if ev.By == "" {
@@ -115,6 +115,9 @@ func (w *watch) ended(ctx context.Context, hub *forge.Hub, pull forge.Pull) erro
 		}
 		if pull.Base != short(onto) { // somebody changed its target
 			ev.Pull += " into " + text.Line(pull.Base)
+		}
+		if !slices.Contains(rec.Pushed, pull.Head) {
+			ev.Pull += fmt.Sprintf(" with commit %.12s, which sluice did not push,", text.Line(pull.Head))
 		}
 	}
 	w.over = true

@@ -240,6 +240,8 @@ func TestEnds(t *testing.T) {
 		"merged": {func(f *forgestub.Forge) { f.Merge(1, "bob") }, engine.PullEnded{Merged: true, By: "bob"}},
 		"merged elsewhere": {func(f *forgestub.Forge) { f.Retarget(1, "old"); f.Merge(1, "bob") },
 			engine.PullEnded{Pull: " into old", Merged: true, By: "bob"}},
+		"merged with what somebody else pushed": {func(f *forgestub.Forge) { f.Head(1, strings.Repeat("ab", 20)); f.Merge(1, "bob") },
+			engine.PullEnded{Pull: " with commit abababababab, which sluice did not push,", Merged: true, By: "bob"}},
 		"closed": {func(f *forgestub.Forge) { f.Reject(1, "carl") }, engine.PullEnded{By: "carl"}},
 	} {
 		t.Run(name, func(t *testing.T) {
