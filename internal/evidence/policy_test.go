@@ -189,7 +189,18 @@ func TestSpecsOfBase(t *testing.T) {
 func TestCommitsRefused(t *testing.T) {
 	conform.Rule(t, "12-evidence shallow", `no range in a clone that is not whole`)
 	s := newSite(t)
-	for what, says := range map[string]string{"nope": "no such commit", "": "names no commit", "HEAD...main": "is no range",
+	s.git("checkout", "-q", "--detach")
+	short := s.git("rev-parse", "HEAD~1")[:12]
+	for _, ref := range []string{"refs/remotes/origin/main", "refs/tags/origin/main", "refs/tags/" + short, "refs/tags/v1", "refs/remotes/one/HEAD"} {
+		s.git("update-ref", ref, "HEAD")
+	}
+	for what, n := range map[string]int{"HEAD": 1, "v1": 1, "v1~1": 1, "one": 1, s.git("rev-parse", "HEAD~1"): 1, "refs/remotes/origin/main": 1, "HEAD~1..v1^0": 1} {
+		if got, err := Commits(t.Context(), s.repo, what); err != nil || len(got) != n {
+			t.Errorf("%q: %v %v", what, got, err)
+		}
+	}
+	for what, says := range map[string]string{"origin/main..HEAD": "several meanings: refs/tags/origin/main, refs/remotes/origin/main",
+		"origin/main~1^0..HEAD": "several meanings", "origin/main@{0}": "several meanings", short: "refs/tags/" + short + ", a commit", "nope": "no such commit", "": "names no commit", "HEAD...main": "is no range",
 		"..HEAD": "is no range", "HEAD..": "is no range", "-x..HEAD": "names no commit", "HEAD..a b": "names no commit"} {
 		if got, err := Commits(t.Context(), s.repo, what); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v %v, want %q", what, got, err, says)
