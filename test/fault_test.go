@@ -462,7 +462,8 @@ func (x *arena) start(r *arenaRepo, c *daemon.Client) bool {
 	if x.rnd.IntN(8) == 0 {
 		out, err := x.try(r, x.bin, "start", r.flow)
 		if err == nil {
-			r.runs[strings.TrimSpace(out)] = true
+			run, _, _ := strings.Cut(out, "\n") // what it waits for is on stderr
+			r.runs[run] = true
 		}
 		return err == nil
 	}
