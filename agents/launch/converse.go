@@ -115,21 +115,25 @@ type Ask struct {
 
 // Agent returns the process that answers, or that of a command.
 func (ls *Launches) Agent(a Ask) (Process, error) {
+	promptFile, answer := ls.PromptOf(a.Dir)
+	vars := maps.Clone(a.Vars)
+	vars["SLUICE_ANSWER"] = answer
 	if len(a.Argv) > 0 {
-		env, err := ls.Environ(a.Job, a.Who, a.Key, a.Env, a.Vars)
+		if err := ls.MakeBelow(a.Dir, 0o700); err != nil { // for its answer
+			return Process{}, err
+		}
+		env, err := ls.Environ(a.Job, a.Who, a.Key, a.Env, vars)
 		return Process{Cwd: a.Cwd, Argv: a.Argv, Env: env, Who: a.Who}.Native(a.Who), err
 	}
 	t, text, err := ls.spoken(a)
 	if err != nil {
 		return Process{}, err
 	}
-	promptFile, answer := ls.PromptOf(a.Dir)
 	if err := ls.WriteFile(a.Dir+"/prompt.md", []byte(text)); err != nil {
 		return Process{}, err
 	}
 	dirs := ls.dirsOf(a)
-	vars := maps.Clone(a.Vars)
-	vars["SLUICE_ANSWER"], vars["SLUICE_PROMPT"] = answer, promptFile
+	vars["SLUICE_PROMPT"] = promptFile
 	maps.Copy(vars, program.Vars(a.Who.Agent.Format, ls.Variable, dirs))
 	p := Process{Cwd: a.Cwd, Who: a.Who}
 	if p.Env, err = ls.Environ(a.Job, a.Who, a.Key, a.Env, vars); err != nil {

@@ -93,12 +93,7 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 	if err != nil {
 		return launch.Process{}, err
 	}
-	if err := k.MakeBelow(t.Dir, 0o700); err != nil {
-		return launch.Process{}, err
-	}
-	_, answer := k.launches.PromptOf(t.Dir)
 	vars := job.StepVars(j, st)
-	vars["SLUICE_ANSWER"] = answer
 	p := launch.Process{Cwd: b.Dir, Repos: b.Repos,
 		Work: &tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head}}
 	if b.Look != "" {
@@ -124,6 +119,7 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 	if err != nil {
 		return p, err
 	}
+	_, answer := k.launches.PromptOf(t.Dir)
 	if w.Afar = len(k.on(j, st)) > 0; w.Afar {
 		answer = ""
 	}

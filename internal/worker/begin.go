@@ -69,7 +69,6 @@ func (w *Worker) prepare(ctx context.Context, s launch.Sent) (launch.Process, er
 	for name, value := range s.Env {
 		env = append(env, engine.EnvVar{Name: name, Value: engine.Text{Source: value}})
 	}
-	_, vars["SLUICE_ANSWER"] = w.opt.Launches.PromptOf(s.Dir)
 	p, err := w.opt.Launches.Agent(launch.Ask{Turn: launch.Turn{Key: s.Key, Dir: s.Dir},
 		Job: job.Job{Effect: engine.Effect{Run: s.Run, Key: s.Key}, Vars: s.Vars,
 			Config:  engine.Config{Attempt: engine.Usage{CostUSD: s.CostUSD}},

@@ -371,6 +371,18 @@ func TestSecondLaunchHasItsOwnFolder(t *testing.T) {
 	}
 }
 
+// TestAnswerOfACommand: its folder is there before it has printed anything.
+func TestAnswerOfACommand(t *testing.T) {
+	b := newBench(t, `
+workflow: {id: w}
+steps:
+  - {id: A, run: "printf '{\"a\":1,\"token\":\"%s\"}' $SLUICE_TOKEN >$SLUICE_ANSWER", next_step: DONE}
+`)
+	if ev := b.carry(b.stepJob("A", 1, 1)); string(ev.Answer) != `{"a":1}` {
+		t.Errorf("%s, %+v", ev.Answer, ev.Exit)
+	}
+}
+
 func TestStdoutWhereTheSpecReadsIt(t *testing.T) {
 	b := newBench(t, `
 workflow: {id: w}
