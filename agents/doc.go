@@ -23,7 +23,7 @@
 // launch is one more line, {"ended":{…}}, after an empty one; that line counts. On Linux the pid files
 // of a shim's launches, if their folders are side by side, are names of one file while that is small:
 // a name is quicker than a file. exit.json is for readers beside the output; if a shim was killed, a
-// Runner also records there what it found.
+// Runner also records there what it found, where the folder exists.
 //
 // A restarted daemon finds the pid file and checks that the named process wrote it (pid, start
 // time, boot id, a mark in its environment) and that no end is recorded. Then it continues waiting.

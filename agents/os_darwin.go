@@ -137,7 +137,8 @@ func (h handle) wait(ctx context.Context, gone func() bool) error {
 // dup duplicates from as to.
 func dup(from, to int) error { return unix.Dup2(from, to) }
 
-// linkOpen always fails: this system cannot link an open file, and each launch has a file of its own.
+const canLinkOpen = false // each launch has a file of its own
+
 func linkOpen(int, string) error { return unix.ENOTSUP }
 
 // moveNew renames a file unless the target exists: fs.ErrExist.

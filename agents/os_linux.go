@@ -281,6 +281,9 @@ func moveNew(from, to string) error {
 	return err
 }
 
+// canLinkOpen reports whether linkOpen works on this system.
+const canLinkOpen = true
+
 // linkOpen gives an open file another name unless that exists: fs.ErrExist.
 func linkOpen(fd int, to string) error {
 	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, to, unix.AT_SYMLINK_FOLLOW)

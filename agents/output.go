@@ -314,8 +314,7 @@ func lastBytes(path string, n int) []byte {
 	return last
 }
 
-// LastOutput returns when the newest output in dir was written: before the first output, when the
-// launch began; without files, the zero time.
+// LastOutput returns when the newest output in dir was written; without any, the zero time.
 func LastOutput(dir string) time.Time {
 	var last time.Time
 	for _, name := range []string{stdoutFile, stderrFile} {

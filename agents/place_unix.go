@@ -95,7 +95,7 @@ func (p *place) claim(pidFile string, id identity) error {
 		return err
 	}
 	above := filepath.Dir(filepath.Dir(pidFile))
-	if c := p.file; c != nil && c.above == above && c.size+len(data) <= maxShared {
+	if c := p.file; canLinkOpen && c != nil && c.above == above && c.size+len(data) <= maxShared {
 		if err := c.share(pidFile, data); err == nil || errors.Is(err, fs.ErrExist) {
 			return err
 		}

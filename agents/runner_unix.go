@@ -237,7 +237,7 @@ func (p *Proc) lost(ctx context.Context) (Exit, error) {
 	}
 	joinOutput(p.dir, p.id.MaxOutput)
 	e, err := writeFirstExit(p.dir, p.id, Exit{Code: -1, Lost: true, Started: p.id.Launched, Ended: time.Now().UTC()})
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		// The outcome stands without its record: the next Wait finds the same.
 		p.r.logf("agents: launch %.80q: record of its loss: %v", p.id.Key, err)
 	}

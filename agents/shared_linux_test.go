@@ -147,6 +147,10 @@ func TestASilentSuccessLeavesNoFiles(t *testing.T) {
 	again := nth(base, 4, "exit 0")
 	again.Dir = base.Dir + "3"
 	end(again, exitFile)
+	pipe := nth(base, 6, "")
+	pipe.Argv[2] = "mkfifo " + pipe.Dir
+	wait(t, ensure(t, r, pipe))
+	end(nth(base, 7, "exit 0")) // the shim is not held up
 	empty := nth(base, 5, "exit 0")
 	if err := os.Mkdir(empty.Dir, 0o700); err != nil {
 		t.Fatal(err)

@@ -216,12 +216,14 @@ func (s *shim) show(e Exit) {
 	}
 }
 
-// isEmpty reports whether a folder has no files or is missing.
+// isEmpty reports whether a folder has no files or is missing. The command may have put anything in its
+// place.
 func isEmpty(dir string) bool {
-	f, err := os.Open(dir)
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|openSafely, 0)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
+	f := os.NewFile(uintptr(fd), dir)
 	defer f.Close()
 	_, err = f.Readdirnames(1)
 	return err == io.EOF

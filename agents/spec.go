@@ -46,7 +46,7 @@ type Spec struct {
 	Below string
 	// PidFile is the launch's identity. It is in the daemon's state folder (created 0700 if
 	// missing), outside the repo, and stays after the process has ended: removing it forgets the
-	// launch.
+	// launch, unless its exit.json is there.
 	PidFile string
 	// Under is the pid file of the launch that this one belongs to, or "". When that one must end,
 	// this one ends or does not start.

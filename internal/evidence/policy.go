@@ -105,17 +105,20 @@ func ReadPolicy(ctx context.Context, repo *git.Repo, file, from string, judged [
 }
 
 // within says how to read a file. In the checkout, it is named from the top: a link below that is not
-// followed, because a judged commit may have put it there.
+// followed, because a judged commit may have put it there. It may lead to the top, so the outermost
+// folder that is the top counts.
 func within(top, file string) (dir, name string, inside bool) {
 	at, err := os.Stat(top)
 	for up := filepath.Dir(file); err == nil; up = filepath.Dir(up) {
 		if here, err := os.Stat(up); err == nil && os.SameFile(here, at) {
-			name, err = filepath.Rel(up, file)
-			return top, name, err == nil
+			name, _ = filepath.Rel(up, file) // it is above
 		}
 		if up == filepath.Dir(up) {
 			break
 		}
+	}
+	if name != "" {
+		return top, name, true
 	}
 	dir, name = filepath.Split(file)
 	if real, err := filepath.EvalSymlinks(dir); err == nil {

@@ -104,6 +104,9 @@ func TestJudgedPolicy(t *testing.T) {
 	if err := os.Symlink("old", filepath.Join(s.dir, "ci")); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink(".", filepath.Join(s.dir, "loop")); err != nil {
+		t.Fatal(err)
+	}
 	s.git("add", "-A")
 	s.git("commit", "-qm", "another folder of policies")
 	outside := filepath.Join(t.TempDir(), "gates.yaml")
@@ -126,6 +129,7 @@ func TestJudgedPolicy(t *testing.T) {
 		{filepath.Join(s.dir, "ci", "gates", "gates.yaml"), "", "", "not a regular file"},
 		{filepath.Join(there, "ci", "gates", "gates.yaml"), "", "", "not a regular file"},
 		{filepath.Join(there, "old", "gates", "gates.yaml"), "", "tests", ""},
+		{filepath.Join(s.dir, "loop", "old", "gates", "gates.yaml"), "", "", "not a regular file"},
 		{filepath.Join(there, "gates.yaml"), "", "", "which it is to judge, changes it"},
 		{outside, "", "tests", ""},
 		{outside + ".link", "", "", "not a regular file"},
@@ -191,16 +195,16 @@ func TestCommitsRefused(t *testing.T) {
 	s := newSite(t)
 	s.git("checkout", "-q", "--detach")
 	short := s.git("rev-parse", "HEAD~1")[:12]
-	for _, ref := range []string{"refs/remotes/origin/main", "refs/tags/origin/main", "refs/tags/" + short, "refs/tags/v1", "refs/remotes/one/HEAD"} {
+	for _, ref := range []string{"refs/remotes/origin/main", "refs/tags/origin/main", "refs/tags/" + short, "refs/tags/v1", "refs/tags/20240115", "refs/remotes/one/HEAD"} {
 		s.git("update-ref", ref, "HEAD")
 	}
-	for what, n := range map[string]int{"HEAD": 1, "v1": 1, "v1~1": 1, "one": 1, s.git("rev-parse", "HEAD~1"): 1, "refs/remotes/origin/main": 1, "HEAD~1..v1^0": 1} {
+	for what, n := range map[string]int{"HEAD": 1, "v1": 1, "20240115": 1, "v1~1": 1, "one": 1, s.git("rev-parse", "HEAD~1"): 1, "refs/remotes/origin/main": 1, "HEAD~1..v1^0": 1} {
 		if got, err := Commits(t.Context(), s.repo, what); err != nil || len(got) != n {
 			t.Errorf("%q: %v %v", what, got, err)
 		}
 	}
 	for what, says := range map[string]string{"origin/main..HEAD": "several meanings: refs/tags/origin/main, refs/remotes/origin/main",
-		"origin/main~1^0..HEAD": "several meanings", "origin/main@{0}": "several meanings", short: "refs/tags/" + short + ", a commit", "nope": "no such commit", "": "names no commit", "HEAD...main": "is no range",
+		"origin/main~1^0..HEAD": "several meanings", "origin/main@{0}": "several meanings", short: "refs/tags/" + short + ", an object", "nope": "no such commit", "": "names no commit", "HEAD...main": "is no range",
 		"..HEAD": "is no range", "HEAD..": "is no range", "-x..HEAD": "names no commit", "HEAD..a b": "names no commit"} {
 		if got, err := Commits(t.Context(), s.repo, what); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v %v, want %q", what, got, err, says)

@@ -60,6 +60,7 @@ func (h *Hub) path(format string, args ...any) string {
 // Limits of lists.
 const (
 	perPage  = 100
+	fewer    = 50 // each of these is a multiple of the next
 	least    = 10 // per page where more are too long for an answer: so many texts of the greatest length fit into one
 	maxItems = 1000
 	maxList  = 10 * maxAnswer // bytes of all pages
@@ -76,7 +77,8 @@ func list[T any](ctx context.Context, h *Hub, path string, of func(page []byte) 
 		at := fmt.Sprintf("%s%sper_page=%d&page=%d", path, sign, per, page)
 		a, err := h.call(ctx, request{method: "GET", path: at})
 		if Is(err, TooMuch) && per > least {
-			page, per = len(out)/least, least // the same again, in smaller pages
+			per = map[int]int{perPage: fewer, fewer: least}[per] // the same again, in smaller pages
+			page = len(out) / per
 			continue
 		}
 		if err != nil {

@@ -23,11 +23,11 @@ func Resolve(ctx context.Context, r *Repo, rev string) (string, error) {
 	if rev == "" || len(rev) > maxRevision || rev[0] == '-' || strings.ContainsFunc(rev, bad) {
 		return "", fault.New("name a branch, a tag or a commit", "%.80q names no commit", rev)
 	}
-	if err := r.oneMeaning(ctx, rev); err != nil {
-		return "", err
-	}
 	gitDir, top, err := r.gitDirOf(r.top)
 	if err != nil {
+		return "", err
+	}
+	if err := r.oneMeaning(ctx, gitDir, top, rev); err != nil {
 		return "", err
 	}
 	c := call{args: []string{"rev-parse", "--verify", "--quiet", "--end-of-options", rev + "^{commit}"}}
@@ -40,7 +40,7 @@ func Resolve(ctx context.Context, r *Repo, rev string) (string, error) {
 
 // oneMeaning refuses a name for which git would choose: among refs (gitrevisions(7)), or between a ref and
 // an object whose name it shortens.
-func (r *refs) oneMeaning(ctx context.Context, rev string) error {
+func (r *Repo) oneMeaning(ctx context.Context, gitDir, top, rev string) error {
 	name, _, _ := strings.Cut(rev, "@{")
 	if i := strings.IndexAny(name, "~^"); i >= 0 {
 		name = name[:i]
@@ -60,7 +60,13 @@ func (r *refs) oneMeaning(ctx context.Context, rev string) error {
 		}
 	}
 	if len(are) == 1 && len(name) >= leastShort && strings.Trim(name, "0123456789abcdefABCDEF") == "" {
-		are = append(are, "a commit")
+		objects, err := r.inRepo(ctx, gitDir, top, call{args: []string{"rev-parse", "--disambiguate=" + name}})
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(string(objects)) != "" {
+			are = append(are, "an object")
+		}
 	}
 	if len(are) > 1 {
 		return fault.New("write the one that you mean", "%s has several meanings: %s", OneLine(name), strings.Join(are, ", "))

@@ -216,7 +216,8 @@ type talk struct {
 // word answers one comment: it counts, or a reply says why not. What counts is on the record first.
 func (t talk) word(ctx context.Context, c forge.Comment, said word) error {
 	ev, why, outsider := t.means(c, said)
-	if why == "" {
+	passes := ev.Outcome != engine.OutcomeFail && ev.Outcome != engine.OutcomeVeto
+	if why == "" && passes {
 		switch edited, err := t.hub.WasEdited(ctx, c); {
 		case err != nil:
 			return err
@@ -226,7 +227,7 @@ func (t talk) word(ctx context.Context, c forge.Comment, said word) error {
 	}
 	if why == "" {
 		var err error
-		if ev.Outcome != engine.OutcomeFail && ev.Outcome != engine.OutcomeVeto {
+		if passes {
 			q := t.round(ev.Gate)
 			ev.DigestNow, err = t.p.opt.Digest(ctx, job.Reviewed{Run: t.j.Run, Gate: ev.Gate, Step: q.Step,
 				Attempt: q.Attempt, Digest: q.Digest})

@@ -159,7 +159,7 @@ func (f *Following) over(ctx context.Context) func() bool {
 				return true
 			}
 		}
-		return !f.live() || f.unserved && hasEnded(f.dir)
+		return !f.live() || f.unserved && !f.works()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/fault"
@@ -65,12 +66,22 @@ func NewestOutput(root string, runs []string, id string, working map[string]bool
 // wrote returns when the launch of a folder last wrote, or began if it is silent; zero for a folder of
 // anything else.
 func wrote(dir string) time.Time {
-	if st, err := os.Stat(filepath.Join(dir, "stdout")); err == nil {
-		return st.ModTime()
+	if at := agents.LastOutput(dir); !at.IsZero() {
+		return at
 	}
 	st, err := os.Stat(dir)
 	entries, errRead := os.ReadDir(dir)
-	if err != nil || errRead != nil || len(entries) > 0 && !hasEnded(dir) || filepath.Base(dir) == "files" {
+	if err != nil || errRead != nil {
+		return time.Time{}
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name })
+	}
+	switch {
+	case len(entries) == 0 && filepath.Base(dir) != "files": // a command's
+	case has(layout.OwnDir), has(layout.ExitName):
+	case has("prompt.md") && !has("offer.json"):
+	default:
 		return time.Time{}
 	}
 	return st.ModTime()

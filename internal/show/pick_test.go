@@ -55,8 +55,10 @@ func TestTheOutputOfWhatWorks(t *testing.T) {
 	}
 	silent("w-1/s.1", 6)
 	silent("w-1/s.2", 7, layout.ExitName)
-	silent("w-1/files", 11)                  // the run's
-	silent("w-1/offered.1", 12, "prompt.md") // nothing was launched
+	silent("w-1/s.3", 8, layout.OwnDir)
+	silent("w-1/files", 11)                                // the run's
+	silent("w-1/list.1", 12, "to-do.json")                 // of tasks
+	silent("w-1/offered.1", 12, "prompt.md", "offer.json") // nothing was launched
 	runs := []daemon.RunStatus{
 		{ID: "w-1", Phase: engine.RunRunning, Started: begin, Steps: []daemon.StepStatus{
 			{ID: "a", State: engine.Gating, Attempt: 1, Gates: []daemon.GateStatus{{ID: "g", State: engine.OnReview, Round: 1}}},
@@ -72,8 +74,9 @@ func TestTheOutputOfWhatWorks(t *testing.T) {
 		want    string
 	}{
 		{"", atWork(runs), "g.1"},
-		{"", nil, "s.2"}, // it ended last; a hook has no words
+		{"", nil, "s.3"}, // it began last; a hook has no words
 		{"s", map[string]bool{"w-1/s.1": true}, "s.1"},
+		{"", map[string]bool{"w-1/list.1": true, "w-1/s.3": true}, "s.3"},
 		{"d", atWork(runs), "d.1/launch-2"},
 		{"c", atWork(runs), "c.1"},
 	} {
