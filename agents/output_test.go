@@ -200,6 +200,7 @@ func FuzzRecords(f *testing.F) {
 	f.Add([]byte(`{"v":1,"key":"k","pid":7,"start":"1","boot":"b","code":0}`))
 	f.Add([]byte(`{"v":1,"key":"k","pid":1,"start":"1","boot":"b"}`))
 	f.Add([]byte(`[`))
+	f.Add([]byte("{\"v\":3,\"name\":\"x/pid\",\"pid\":7,\"start\":\"1\",\"boot\":\"b\"}\n\n{\"ended\":{\"code\":1}}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
 		for _, name := range []string{"pid", exitFile} {

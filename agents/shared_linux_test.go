@@ -122,6 +122,49 @@ func TestOnlyOneRecordHasTheName(t *testing.T) {
 	}
 }
 
+// TestRecordsInAFile: what a pid file says of its launch, by the release before too, and when it is torn.
+func TestRecordsInAFile(t *testing.T) {
+	t.Parallel()
+	const (
+		was   = `{"v":2,"key":"k","pid":7,"start":"1","boot":"b","mark":"m","dir":"/d","launched":"2026-11-24T10:00:00Z"}` + "\n"
+		mine  = `{"v":3,"name":"w-1/A.pid","key":"k","pid":7,"start":"1","boot":"b"}` + "\n"
+		other = `{"v":3,"name":"w-2/A.pid","key":"o","pid":7,"start":"1","boot":"b"}` + "\n"
+		next  = `{"v":4,"name":"w-1/A.pid","key":"k","pid":7,"start":"1","boot":"b"}` + "\n"
+		end3  = "\n" + `{"ended":{"code":3,"started":"2026-11-24T10:00:00Z","ended":"2026-11-24T10:00:01Z"}}` + "\n"
+		end4  = "\n" + `{"ended":{"code":4,"started":"2026-11-24T10:00:00Z","ended":"2026-11-24T10:00:01Z"}}` + "\n"
+	)
+	const live, torn = -1, -2
+	for what, c := range map[string]struct {
+		data string
+		code int
+	}{
+		"the release before":       {was, live},
+		"the release before, over": {was + end3, 3},
+		"alone":                    {mine + end3, 3},
+		"the first":                {mine + end3 + "\n" + other + end4, 3},
+		"the last":                 {other + end4 + "\n" + mine + end3, 3},
+		"live":                     {other + end4 + "\n" + mine, live},
+		"an end that is not whole": {mine + end3[:len(end3)-1], live},
+		"an end, torn and again":   {mine + end4[:30] + end3, 3},
+		"nobody's before its own":  {mine + "\n" + other + end4 + "\n" + mine + end3, 3},
+		"another's only":           {other + end4, torn},
+		"a later release":          {next + end3, torn},
+		"empty":                    {"", torn},
+		"zeros":                    {string(make([]byte, 600)), torn},
+		"half":                     {mine[:40], torn},
+	} {
+		id, err := identityIn("/s/launches/w-1/A.pid", []byte(c.data))
+		switch {
+		case c.code == torn:
+			if !errors.Is(err, ErrTorn) {
+				t.Errorf("%s: %+v, %v", what, id, err)
+			}
+		case err != nil || id.Key != "k" || (id.Ended == nil) != (c.code == live) || id.Ended != nil && id.Ended.Code != c.code:
+			t.Errorf("%s: %+v, %v", what, id, err)
+		}
+	}
+}
+
 // TestASilentSuccessLeavesNoFiles, also none of an earlier launch; all else is recorded there.
 func TestASilentSuccessLeavesNoFiles(t *testing.T) {
 	t.Parallel()
