@@ -153,14 +153,17 @@ func (b *tab) forget() {
 	b.said = nil
 }
 
-// do carries out what a person does, within its time. A live page may replace what was found before it is touched: then
-// a single step is made again.
+// do carries out what a person does, within its time. A live page may replace what was found before it is touched, and
+// a page that is still loading may end the load of another: then a single step is made again.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, actionIn)
 	defer cancel()
 	err := chromedp.Do(ctx, steps...)
-	for err != nil && len(steps) == 1 && strings.Contains(err.Error(), "Could not find node with given id") {
+	again := func() bool {
+		return strings.Contains(err.Error(), "Could not find node with given id") || strings.Contains(err.Error(), "net::ERR_ABORTED")
+	}
+	for err != nil && len(steps) == 1 && again() {
 		err = chromedp.Do(ctx, steps...)
 	}
 	if err != nil {
