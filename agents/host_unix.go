@@ -128,7 +128,7 @@ func (r *Runner) launch(ctx context.Context, spec Spec) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	if spec.Below != "" {
+	if spec.Below != "" { // is it there?
 		if err := makeDir(spec.Below, spec.Below); err != nil {
 			return identity{}, err
 		}

@@ -48,18 +48,6 @@ func newSink(below, path string, limit int64) *sink {
 	return s
 }
 
-// clearOutput removes the output files in dir.
-func clearOutput(dir string) {
-	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	for _, name := range []string{stdoutFile, stderrFile} {
-		for _, suffix := range []string{"", TailSuffix, OldSuffix} {
-			_ = os.Remove(filepath.Join(dir, name+suffix))
-		}
-	}
-}
-
 func segmentOf(limit int64) int64 { return (limit/2 - markerBytes) / 2 }
 
 // create creates a new file and never opens an existing one, which might be a link or a pipe.
@@ -92,8 +80,10 @@ func (s *sink) there() {
 		name += TailSuffix
 	}
 	gone := s.file
-	if _, err := os.Lstat(name); gone != nil && !errors.Is(err, fs.ErrNotExist) {
-		return
+	if gone != nil {
+		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			return
+		}
 	}
 	for range thereTries { // the removal may be in progress, folder by folder
 		err := makeDir(s.below, filepath.Dir(name))

@@ -56,6 +56,15 @@ func (st *streams) keep(spec Spec) {
 	}
 }
 
+// clearOutput removes the output files in dir. Usually there are none: os.Remove would ask twice.
+func clearOutput(dir string) {
+	for _, name := range []string{stdoutFile, stderrFile} {
+		for _, suffix := range []string{"", TailSuffix, OldSuffix} {
+			_ = unix.Unlink(filepath.Join(dir, name+suffix))
+		}
+	}
+}
+
 // drain reads to the end, or to the reader's deadline.
 func drain(to *sink, from *os.File) {
 	buf := make([]byte, drainBytes)
