@@ -83,12 +83,6 @@ func (x *Cage) Settle() {
 	x.leftovers.sweep()
 }
 
-func (x *Cage) setLive(runs []string) {
-	x.mu.Lock()
-	x.liveRuns = runs
-	x.mu.Unlock()
-}
-
 // Variable returns a variable of the daemon's environment.
 func (x *Cage) Variable(name string) string {
 	for _, kv := range slices.Backward(x.opt.Environ) {

@@ -74,7 +74,9 @@ func New(o Options) (*Launches, error) {
 
 // SetLive sets which runs are live and which launches the journal has, as of the last whole scan.
 func (ls *Launches) SetLive(runs, launches []string) {
-	ls.setLive(runs)
+	ls.mu.Lock()
+	ls.liveRuns = runs
+	ls.mu.Unlock()
 	if ls.opt.Afar != nil {
 		ls.opt.Afar.Recorded(launches)
 	}
