@@ -269,7 +269,8 @@ func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bo
 
 // Gone says that the worktree of a live run was deleted, and what to do; "" if it was not. It is a hint too.
 func Gone(ctx context.Context, root string, r daemon.RunStatus) string {
-	if r.Workspace == "" || !r.Live() || layout.IsDir(filepath.Join(root, filepath.FromSlash(r.Workspace))) {
+	if r.Workspace == "" || !r.Live() || r.Started.IsZero() ||
+		layout.IsDir(filepath.Join(root, filepath.FromSlash(r.Workspace))) {
 		return ""
 	}
 	repo, err := git.Open(ctx, root) // it may not have been created yet
