@@ -6,8 +6,6 @@ import (
 	"html/template"
 	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"sluice/agents/launch"
@@ -112,14 +110,14 @@ func (p *attemptPage) read(r *http.Request, at repo, run daemon.RunStatus) error
 	if prog, ok := launch.ReadProgram(dir); ok && program.Known(prog.Format) && p.Stream == "stdout" {
 		p.out.Format = prog.Format
 	}
-	_, err := os.Lstat(filepath.Join(dir, layout.ExitName))
-	p.Works = p.Works && err != nil
+	p.Works = p.Works && !layout.Ended(dir)
 	p.out.Ended = !p.Works
 	q := r.URL.Query()
 	before, isBefore := transcript.ParsePos(q.Get("before"))
 	after, isAfter := transcript.ParsePos(q.Get("after"))
 	p.AtEnd = !isBefore && !isAfter
 	var piece transcript.Piece
+	var err error
 	switch {
 	case isBefore:
 		piece, err = p.out.Before(before)

@@ -54,6 +54,12 @@ const BackMark = ".back"
 // ExitName is the file of a launch that says how it ended.
 const ExitName = "exit.json"
 
+// Ended reports whether the launch whose files are in dir has ended.
+func Ended(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, ExitName))
+	return err == nil
+}
+
 // Shown is a path as people know it: from the root, where it is below it.
 func (l Layout) Shown(path string) string {
 	if rel, inside := Rel(l.Root, path); inside {

@@ -169,7 +169,7 @@ func (f *Following) works() bool {
 	if base := path.Base(attempt); strings.HasPrefix(base, againPrefix) {
 		attempt = path.Dir(attempt)
 	}
-	return atWork(f.runs)[attempt] && !hasEnded(f.dir)
+	return atWork(f.runs)[attempt] && !layout.Ended(f.dir)
 }
 
 func (f *Following) run() daemon.RunStatus {

@@ -49,7 +49,7 @@ func NewestOutput(root string, runs []string, id string, working map[string]bool
 				if last.IsZero() || id == "" && strings.HasPrefix(attempt, "after_run.") {
 					continue // no launch, or the run's hook: nobody's words
 				}
-				now := working[run+"/"+attempt] && !hasEnded(d)
+				now := working[run+"/"+attempt] && !layout.Ended(d)
 				if best == "" || now && !works || now == works && last.After(at) {
 					best, at, works = d, last, now
 				}
@@ -89,12 +89,6 @@ func wrote(dir string) time.Time {
 
 // againPrefix begins the name of the folder of a launch that is not its attempt's first.
 const againPrefix = "launch-"
-
-// hasEnded reports whether the launch whose files are in a folder has ended.
-func hasEnded(dir string) bool {
-	_, err := os.Lstat(filepath.Join(dir, layout.ExitName))
-	return err == nil
-}
 
 // atWork returns the folders, below .workflow/runs/, of what works in these runs: attempts whose
 // agent was launched, and reviews whose reviewer was. What waits for anything is not among them.

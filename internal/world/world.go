@@ -247,6 +247,7 @@ func (e *World) run(ctx context.Context, j job.Job, emit func(engine.Event)) *en
 	e.opt.Fresh(ctx)
 	switch p.Kind {
 	case engine.ProcStep:
+		defer e.refs.Ended(j.Run, p.Step, j.Attempt.N)
 		return e.Step(ctx, j, emit)
 	case engine.ProcCheck:
 		return e.Check(ctx, j)

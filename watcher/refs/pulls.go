@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -22,7 +21,8 @@ import (
 
 // pulls asks the forge every pr_poll, and at once when the process has ended.
 func (w *lookout) pulls(ctx context.Context) {
-	exited := false
+	end, forget := w.r.endOf(layout.AttemptName(w.job.Run, w.st.ID, w.job.N))
+	defer forget()
 	for {
 		began := w.r.opt.Now()
 		err := w.ask(ctx)
@@ -30,29 +30,53 @@ func (w *lookout) pulls(ctx context.Context) {
 			return
 		}
 		w.looked(began, err)
-		next := w.r.opt.Now().Add(w.r.opt.Poll())
-		for w.r.opt.Now().Before(next) {
-			if !health.Wait(ctx, min(time.Second, max(time.Until(next), time.Millisecond))) {
-				return
-			}
-			if !exited && w.gone() {
-				exited = true
-				break
-			}
+		t := time.NewTimer(w.r.opt.Poll())
+		select {
+		case <-ctx.Done():
+		case <-end:
+		case <-t.C:
+		}
+		t.Stop()
+	}
+}
+
+// Ended takes the end of an attempt's process: its pull request is looked for at once.
+func (r *Refs) Ended(run, step string, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if end := r.ends[layout.AttemptName(run, step, n)]; end != nil {
+		select {
+		case end <- struct{}{}:
+		default: // it is known
+		}
+	}
+}
+
+// endOf returns a channel with what Ended takes of an attempt, until forget.
+func (r *Refs) endOf(attempt string) (end chan struct{}, forget func()) {
+	end = make(chan struct{}, 1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ends[attempt] = end
+	return end, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.ends[attempt] == end { // not that of a later launch
+			delete(r.ends, attempt)
 		}
 	}
 }
 
 // standIn counts a stand-in's success as a pull request, without asking a forge.
 func (w *lookout) standIn(ctx context.Context) {
-	for !w.gone() {
+	var end struct{ Code int }
+	var part stub.Part
+	dir := w.r.Path(w.r.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K))
+	for !layout.Ended(dir) {
 		if !health.Wait(ctx, beginEvery) {
 			return
 		}
 	}
-	var end struct{ Code int }
-	var part stub.Part
-	dir := w.r.Path(w.r.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K))
 	for name, to := range map[string]any{layout.ExitName: &end, stub.PartFile: &part} {
 		data, _, err := atomicfile.OpenRegular(dir, name, maxPart)
 		if err == nil {
@@ -69,12 +93,6 @@ func (w *lookout) standIn(ctx context.Context) {
 	}
 	<-ctx.Done()
 	w.r.Note(w.job.Key, "")
-}
-
-func (w *lookout) gone() bool {
-	rel := w.r.LaunchDir(w.job.Run, w.st.ID, w.job.N, w.job.K)
-	_, err := os.Lstat(filepath.Join(w.r.Path(rel), layout.ExitName))
-	return err == nil
 }
 
 // ask looks for a pull request whose head is on the step's branch.

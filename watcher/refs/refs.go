@@ -36,12 +36,14 @@ type Refs struct {
 	opt Options
 
 	mu      sync.Mutex
-	stirred chan struct{} // closed when a ref may have changed, then replaced
+	stirred chan struct{}            // closed when a ref may have changed, then replaced
+	ends    map[string]chan struct{} // by attempt
 }
 
 // New returns the Refs of a repo.
 func New(o Options) *Refs {
-	return &Refs{Layout: o.Layout, Notes: o.Notes, opt: o, stirred: make(chan struct{})}
+	return &Refs{Layout: o.Layout, Notes: o.Notes, opt: o, stirred: make(chan struct{}),
+		ends: map[string]chan struct{}{}}
 }
 
 // Hint takes a name from the shared watcher's Hints; it ignores other repos.
