@@ -127,7 +127,7 @@ func (r *Repo) CheckoutAt(ctx context.Context, path, sha string) error {
 	}
 	args := []string{"worktree", "add", "--quiet", "--no-checkout", "--detach", "--", path, sha}
 	if _, err := r.inRepo(ctx, gitDir, r.top, call{args: args, dir: r.top}); err != nil {
-		return addError(path, err)
+		return fail(addError(err))
 	}
 	if err := r.checkout(ctx, path); err != nil {
 		return fail(fmt.Errorf("write the files: %w", err))

@@ -111,11 +111,11 @@ func moveNotes(ctx context.Context, r *Repo, ref, old, message string, entries [
 	if err != nil {
 		return err
 	}
-	args := []string{"commit-tree", "--no-gpg-sign", tree}
+	var parents []string
 	if old != "" {
-		args = append(args, "-p", old)
+		parents = []string{old}
 	}
-	made, err := r.line(ctx, call{args: args, env: ourIdentity(), stdin: strings.NewReader(message)})
+	made, err := r.commit(ctx, nil, tree, message, parents...)
 	if err != nil {
 		return err
 	}

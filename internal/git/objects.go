@@ -191,36 +191,41 @@ func (r *objects) AnyOn(ctx context.Context, base string, commits []string) (boo
 // CommitTree commits a tree in sluice's name. The time is its first parent's, so the same work is
 // always the same commit.
 func (r *objects) CommitTree(ctx context.Context, tree, message string, parents ...string) (string, error) {
-	if err := checkSHA(tree); err != nil {
-		return "", err
-	}
-	args, date := []string{"commit-tree", "--no-gpg-sign", tree}, int64(0)
-	for i, p := range parents {
-		if err := checkSHA(p); err != nil {
+	date := int64(0)
+	if len(parents) > 0 {
+		at, err := r.timeOf(ctx, parents[0])
+		if err != nil {
 			return "", err
 		}
-		args = append(args, "-p", p)
-		if i == 0 {
-			at, err := r.timeOf(ctx, p)
-			if err != nil {
-				return "", err
-			}
-			date = at
-		}
+		date = at
 	}
 	at := "@" + strconv.FormatInt(date, 10) + " +0000"
-	env := append(ourIdentity(), "GIT_AUTHOR_DATE="+at, "GIT_COMMITTER_DATE="+at)
-	commit, err := r.line(ctx, call{args: args, env: env, stdin: strings.NewReader(message)})
+	commit, err := r.commit(ctx, []string{"GIT_AUTHOR_DATE=" + at, "GIT_COMMITTER_DATE=" + at}, tree, message, parents...)
 	if err == nil {
 		r.commits.Put(commit, commitKept{tree: tree, at: date, when: true, parents: parents})
 	}
 	return commit, err
 }
 
+// commit commits a tree in sluice's name.
+func (r *objects) commit(ctx context.Context, env []string, tree, message string, parents ...string) (string, error) {
+	if err := checkSHA(append([]string{tree}, parents...)...); err != nil {
+		return "", err
+	}
+	args := []string{"commit-tree", "--no-gpg-sign", tree}
+	for _, p := range parents {
+		args = append(args, "-p", p)
+	}
+	return r.line(ctx, call{args: args, env: append(ourIdentity(), env...), stdin: strings.NewReader(message)})
+}
+
 // timeOf returns the committer's time of a commit, in seconds since 1970, or 0 if it is unreadable.
 func (r *objects) timeOf(ctx context.Context, commit string) (int64, error) {
 	if c, ok := r.commits.Get(commit); ok && c.when {
 		return c.at, nil
+	}
+	if err := checkSHA(commit); err != nil {
+		return 0, err
 	}
 	commits, err := r.readCommits(ctx, []string{commit})
 	if err != nil || len(commits) == 0 {

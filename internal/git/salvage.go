@@ -41,11 +41,11 @@ func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha
 	if err != nil {
 		return fail(err)
 	}
-	args := []string{"commit-tree", "--no-gpg-sign", tree}
+	var parents []string
 	if t.head != r.emptyTree() {
-		args = append(args, "-p", t.head)
+		parents = []string{t.head}
 	}
-	sha, err = r.line(ctx, call{args: args, env: ourIdentity(), stdin: strings.NewReader(message)})
+	sha, err = r.commit(ctx, nil, tree, message, parents...)
 	if err != nil {
 		return fail(err)
 	}

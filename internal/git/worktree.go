@@ -26,31 +26,36 @@ var ErrNoCommit = errors.New("no commit yet")
 // committed pointer; whoever may run `git lfs pull` in the worktree fills it in. Submodules stay
 // empty.
 func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("add worktree %s: %w", path, err)
+		}
+	}()
 	if !filepath.IsAbs(path) {
-		return false, fmt.Errorf("add worktree %q: not an absolute path", path)
+		return false, errors.New("not an absolute path")
 	}
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
 		return false, nil
 	case err == nil:
-		return false, fault.New("move it away", "add worktree %s: a file has this name", path)
+		return false, fault.New("move it away", "a file has this name")
 	case !errors.Is(err, fs.ErrNotExist):
-		return false, fmt.Errorf("add worktree %s: %w", path, err)
+		return false, err
 	}
 	ref := "refs/heads/" + branch
 	if strings.HasPrefix(branch, "-") {
-		return false, fmt.Errorf("add worktree %s: %.80q is not a valid name for a branch", path, branch)
+		return false, fmt.Errorf("%.80q is not a valid name for a branch", branch)
 	}
 	if err := checkRef(ref); err != nil {
-		return false, fmt.Errorf("add worktree %s: branch: %w", path, err)
+		return false, fmt.Errorf("branch: %w", err)
 	}
 	if err := r.keepOut(ctx, path); err != nil {
-		return false, fmt.Errorf("add worktree %s: %w", path, err)
+		return false, err
 	}
 	stage, err := r.stage(path)
 	if err != nil {
-		return false, fmt.Errorf("add worktree %s: %w", path, err)
+		return false, err
 	}
 	if stage == nil {
 		return r.addAt(ctx, path, branch, ref)
@@ -64,10 +69,7 @@ func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool,
 		stage.close()
 		return r.addAt(ctx, path, branch, ref)
 	}
-	if err != nil {
-		return false, fmt.Errorf("add worktree %s: %w", path, err)
-	}
-	return true, nil
+	return err == nil, err
 }
 
 // keepOut adds a worktree inside the person's checkout to the repo's own ignore list: otherwise
@@ -104,24 +106,24 @@ func (r *Repo) keepOut(ctx context.Context, path string) error {
 func (r *Repo) addAt(ctx context.Context, path, branch, ref string) (made bool, err error) {
 	args, err := r.addArgs(ctx, path, branch, ref)
 	if err != nil {
-		return false, fmt.Errorf("add worktree %s: %w", path, err)
+		return false, err
 	}
 	gitDir, _, err := r.gitDirOf(r.top)
 	if err != nil {
-		return false, fmt.Errorf("add worktree %s: %w", path, err)
+		return false, err
 	}
 	r.trees.Lock()
 	_, err = r.inRepo(ctx, gitDir, r.top, call{args: args, dir: r.top})
 	r.trees.Unlock()
 	if err != nil {
-		return false, addError(path, err)
+		return false, addError(err)
 	}
 	if err := r.checkout(ctx, path); err != nil {
-		return true, fmt.Errorf("add worktree %s: write the files: %w", path, err)
+		return true, fmt.Errorf("write the files: %w", err)
 	}
 	for _, dir := range []string{r.common, path} {
 		if err := settle(dir); err != nil {
-			return true, fmt.Errorf("add worktree %s: sync: %w", path, err)
+			return true, fmt.Errorf("sync: %w", err)
 		}
 	}
 	return true, nil
@@ -160,7 +162,7 @@ func (r *Repo) addArgs(ctx context.Context, path, branch, ref string) ([]string,
 }
 
 // addError adds what to do about common refusals.
-func addError(path string, err error) error {
+func addError(err error) error {
 	var cmd *CommandError
 	hint := ""
 	if errors.As(err, &cmd) {
@@ -174,7 +176,7 @@ func addError(path string, err error) error {
 			hint = ": a branch of that name, or of a part of it, is in the way"
 		}
 	}
-	return fmt.Errorf("add worktree %s: %w%s", path, err, hint)
+	return fmt.Errorf("%w%s", err, hint)
 }
 
 // checkout writes the files of the new worktree's HEAD and its index. It runs in the shadow, where
