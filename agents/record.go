@@ -155,7 +155,7 @@ func readExit(dir string) (exitRecord, error) {
 // readBounded reads a regular file of at most limit bytes. It neither follows a link nor waits for
 // a pipe's writer, because an agent may reach the folder.
 func readBounded(name string, limit int64) ([]byte, error) {
-	data, _, err := atomicfile.OpenRegular(filepath.Dir(name), filepath.Base(name), limit)
+	data, err := atomicfile.Read(name, limit)
 	if errors.Is(err, atomicfile.ErrNotRegular) || errors.Is(err, atomicfile.ErrTooLarge) {
 		return nil, fmt.Errorf("%s: %w: want a regular file of at most %d bytes: %w", name, errMalformed, limit, err)
 	}

@@ -322,7 +322,7 @@ const maxMark = 1 << 10
 
 // markOf returns what a mark beside a pid file contains; "" = there is none.
 func markOf(pidFile, mark string) string {
-	data, _, err := atomicfile.OpenRegular(filepath.Dir(pidFile), filepath.Base(pidFile)+mark, maxMark)
+	data, err := atomicfile.Read(pidFile+mark, maxMark)
 	if err != nil {
 		return ""
 	}

@@ -160,7 +160,7 @@ need not be armed, and max_per_day and overlap do not apply: a person starts thi
 			w.Workflow, w.Trigger = args[0], args[1]
 			if event != "" {
 				file := a.below(event)
-				raw, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), workflows.MaxEvent)
+				raw, err := atomicfile.Read(file, workflows.MaxEvent)
 				if err != nil {
 					return fault.Misused("name a file with JSON", "--event %s: %w", clean(event), err)
 				}

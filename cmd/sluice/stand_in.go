@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +24,7 @@ func standInCommand(a *app) *cobra.Command {
 		Use: job.StandIn + " PART", Aliases: []string{"stand-in"}, Short: "play an agent in a run with --stub",
 		Hidden: true, Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			data, _, err := atomicfile.OpenRegular(filepath.Dir(args[0]), filepath.Base(args[0]), maxPart)
+			data, err := atomicfile.Read(args[0], maxPart)
 			if err != nil {
 				return fault.Failed("only a run with --stub starts it", "%s: %s", job.StandIn, oneLine(err.Error()))
 			}

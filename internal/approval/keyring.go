@@ -220,7 +220,7 @@ func ReadSigned(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, _, err := atomicfile.OpenRegular(filepath.Dir(abs), filepath.Base(abs), MaxBytes)
+	data, err := atomicfile.Read(abs, MaxBytes)
 	if err == nil && !Looks(data) {
 		return nil, fault.Failed("`sluice pass GATE -o FILE` writes one", "%s: sluice did not write it for signing",
 			text.Line(file))

@@ -31,6 +31,12 @@ func OpenRegular(dir, name string, maxBytes int64) (data []byte, st Stat, err er
 	return data, st, nil
 }
 
+// Read reads the regular file at path under the rules of OpenRegular.
+func Read(path string, maxBytes int64) ([]byte, error) {
+	data, _, err := OpenRegular(filepath.Dir(path), filepath.Base(path), maxBytes)
+	return data, err
+}
+
 // Open opens the regular file name (a path below dir) for reading under the rules of OpenRegular, for
 // callers that read as a stream. The caller closes it.
 func Open(dir, name string) (*os.File, Stat, error) {

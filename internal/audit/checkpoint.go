@@ -117,6 +117,6 @@ func readAll(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, _, err := atomicfile.OpenRegular(filepath.Dir(abs), filepath.Base(abs), maxCheckpoints)
+	data, err := atomicfile.Read(abs, maxCheckpoints)
 	return data, err
 }

@@ -106,7 +106,7 @@ func draft(con *console.Console, p *workspace.Workspace, sh *show.Shown, outcome
 // meant has the person confirm what they wrote before, if they left it as it was: an editor that is
 // left without saving looks the same.
 func meant(con *console.Console, file string, before, fresh []byte) error {
-	now, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), int64(len(fresh)+review.Room))
+	now, err := atomicfile.Read(file, int64(len(fresh)+review.Room))
 	if err != nil || before == nil || string(now) != string(before) {
 		return err
 	}
@@ -120,7 +120,7 @@ func meant(con *console.Console, file string, before, fresh []byte) error {
 
 // written reads what an editor left.
 func written(sheet *review.Sheet, file string, fresh int) (words string, list json.RawMessage, err error) {
-	data, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), int64(fresh+review.Room))
+	data, err := atomicfile.Read(file, int64(fresh+review.Room))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil, review.ErrNothing
@@ -144,7 +144,7 @@ func written(sheet *review.Sheet, file string, fresh int) (words string, list js
 
 // kept returns the error of a review that decided nothing, with the place of what was written.
 func kept(err error, file string, fresh []byte) error {
-	now, _, rerr := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), int64(len(fresh)+review.Room))
+	now, rerr := atomicfile.Read(file, int64(len(fresh)+review.Room))
 	if rerr == nil && string(now) == string(fresh) {
 		_ = os.Remove(file)
 		return fault.Failed("the gate still asks", "nothing was decided: %w", err)

@@ -117,7 +117,7 @@ func FindForeign(environ []string, root, config string) (out []Foreign) {
 
 // foreignFile returns each key of a settings file, or the file alone if no key can be read.
 func foreignFile(path string) (out []Foreign) {
-	data, _, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), maxForeignFile)
+	data, err := atomicfile.Read(path, maxForeignFile)
 	if err != nil && !layout.IsFile(path) {
 		return nil
 	}

@@ -179,7 +179,7 @@ func (v *Verifier) readFile(name string) error {
 	if err != nil {
 		return err
 	}
-	data, _, err := atomicfile.OpenRegular(filepath.Dir(abs), filepath.Base(abs), maxInNote*maxEnvelope)
+	data, err := atomicfile.Read(abs, maxInNote*maxEnvelope)
 	if err != nil {
 		return err
 	}

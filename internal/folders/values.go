@@ -84,7 +84,7 @@ func (x *ground) Put(p, dir string, data []byte) error {
 	if info, err := os.Lstat(to); err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a folder", p)
 	}
-	if old, _, err := atomicfile.OpenRegular(filepath.Dir(to), filepath.Base(to), int64(len(data))); err == nil &&
+	if old, err := atomicfile.Read(to, int64(len(data))); err == nil &&
 		string(old) == string(data) {
 		return nil
 	}

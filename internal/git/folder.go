@@ -114,7 +114,7 @@ func ignoreRule(rel string) string {
 func joined(files []string) []byte {
 	var b bytes.Buffer
 	for _, file := range files {
-		if data, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), maxExclude); err == nil {
+		if data, err := atomicfile.Read(file, maxExclude); err == nil {
 			b.Write(data)
 			b.WriteByte('\n')
 		}
@@ -234,7 +234,7 @@ func (t *tree) plainIndex(ctx context.Context, gitDir, index string) error {
 		return err
 	}
 	for _, f := range shared { // a split index names a file with the rest, in the current git folder
-		data, _, err := atomicfile.OpenRegular(filepath.Dir(f), filepath.Base(f), maxIndex)
+		data, err := atomicfile.Read(f, maxIndex)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(t.r.shadowDir(), filepath.Base(f)), data, privateOwn)
 		}

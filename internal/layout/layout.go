@@ -185,7 +185,7 @@ func Save(path string, v any) error {
 
 // Load reads a value from the state folder; fs.ErrNotExist where there is none.
 func Load(path string, v any) error {
-	data, _, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), maxStateFile)
+	data, err := atomicfile.Read(path, maxStateFile)
 	if err != nil {
 		return err
 	}

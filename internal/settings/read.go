@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -95,7 +94,7 @@ func fixedKeys() map[string]reflect.Type {
 // fileLayer reads a settings file and returns all its faults. A missing file is no layer.
 func fileLayer(file string, project bool) (l layer, there bool, faults []error) {
 	l = layer{name: file, values: map[string]any{}, lines: map[string]origin{}, project: project}
-	data, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), maxSettingsBytes)
+	data, err := atomicfile.Read(file, maxSettingsBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return l, false, nil
 	}

@@ -122,7 +122,7 @@ func inTheMiddle(repo *git.Repo, top, branch string, out bool) (string, error) {
 	}
 	for _, d := range detours() {
 		file := filepath.Join(dir, filepath.FromSlash(d.file))
-		data, _, err := atomicfile.OpenRegular(filepath.Dir(file), filepath.Base(file), maxBranchFile)
+		data, err := atomicfile.Read(file, maxBranchFile)
 		if err != nil {
 			continue // there is none
 		}
