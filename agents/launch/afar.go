@@ -14,7 +14,6 @@ import (
 	"sluice/engine"
 	"sluice/gates"
 	"sluice/internal/atomicfile"
-	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/prompt"
@@ -58,9 +57,6 @@ func (f Far) has(l Order) bool {
 
 // ensure is Launches.Ensure for a launch on a worker. It takes no slot of this machine.
 func (f Far) ensure(ctx context.Context, l Order, prepare func() (Process, error)) (end Ended, err error) {
-	defer func() {
-		f.ls.opt.Spending.over(l.job(), end.Exit.NotStarted == "" && end.Exit.Refused == "")
-	}()
 	back, err := f.launch(ctx, l, prepare)
 	var no *job.Refusal
 	switch {
@@ -133,7 +129,7 @@ func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error
 			f.open(l.Key)
 		},
 	}
-	order := func() (Sent, error) { return f.order(l, prepare) }
+	order := func() (Sent, error) { return f.order(ctx, l, prepare) }
 	if l.Found && !f.of.Knows(l.Key) {
 		order = nil
 	}
@@ -151,20 +147,12 @@ func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error
 }
 
 // order returns the order of a launch that was not sent yet.
-func (f Far) order(l Order, prepare func() (Process, error)) (Sent, error) {
-	if l.Agent {
-		if day, why := f.ls.dayTaken(l.job()); why != "" {
-			return Sent{}, &job.Refusal{Exit: waitsForDay(engine.Exit{Code: -1, NotStarted: why}, day, why)}
-		}
-	}
-	p, err := prepare()
-	var no *job.Refusal
-	switch {
-	case err != nil && !errors.As(err, &no) && !health.Passing(err):
-		return Sent{}, job.Unready("%v", err)
-	case err != nil:
+func (f Far) order(ctx context.Context, l Order, prepare func() (Process, error)) (Sent, error) {
+	p, err := f.ls.prepared(ctx, l, prepare)
+	if err != nil {
 		return Sent{}, err
-	case p.Sent == nil:
+	}
+	if p.Sent == nil {
 		return Sent{}, job.Fatal("`on` of its role's settings has changed just now: resume the run")
 	}
 	s := *p.Sent

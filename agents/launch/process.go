@@ -24,34 +24,36 @@ import (
 // full disk, is noted and tried again. The error is ctx's, and only that: the process then goes on,
 // and the next Ensure finds it.
 func (ls *Launches) Ensure(ctx context.Context, l Order, prepare func() (Process, error)) (end Ended, err error) {
-	if ls.Far.has(l) {
-		return ls.Far.ensure(ctx, l, prepare)
-	}
-	n := launching{ls: ls, l: l, prepare: prepare, slot: slot{of: ls.opt.Slots}}
 	defer func() {
-		n.slot.leave()
 		if l.Agent {
 			ls.opt.Spending.over(l.job(), end.Exit.NotStarted == "" && end.Exit.Refused == "")
 		}
 	}()
+	if ls.Far.has(l) {
+		return ls.Far.ensure(ctx, l, prepare)
+	}
+	n := launching{ls: ls, l: l, prepare: prepare, slot: slot{of: ls.opt.Slots}}
+	defer n.slot.leave()
 	var proc *agents.Proc
-	var exit *engine.Exit
+	var no *job.Refusal
 	if !ls.Retry(ctx, l.Key, func() (err error) {
-		proc, exit, err = n.begin(ctx)
+		if proc, err = n.begin(ctx); errors.As(err, &no) {
+			return nil
+		}
 		return err
 	}) {
 		ls.unbegun(l.Key)
 		return Ended{}, ctx.Err()
 	}
-	if exit == nil {
+	if no == nil {
 		return ls.follow(ctx, proc, l)
 	}
 	ls.unbegun(l.Key)
-	if exit.Lost { // its record was lost: nobody has waited for its end
+	if no.Exit.Lost { // its record was lost: nobody has waited for its end
 		ls.ends(l.Key)
 	}
 	ls.LeaveTalk(l.Key, nil, program.Usage{}, false)
-	return Ended{Exit: *exit}, nil
+	return Ended{Exit: no.Exit}, nil
 }
 
 // follow waits for the end of a launch that has begun. The error is ctx's.
@@ -76,9 +78,8 @@ type launching struct {
 	slot    slot // an agent's; kept over all tries
 }
 
-// begin adopts the launch or starts it. It returns the launch, or its end if nothing is left to
-// wait for.
-func (n *launching) begin(ctx context.Context) (*agents.Proc, *engine.Exit, error) {
+// begin adopts the launch or starts it. A Refusal is its end: nothing is left to wait for.
+func (n *launching) begin(ctx context.Context) (*agents.Proc, error) {
 	ls, l := n.ls, n.l
 	proc, err := ls.Adopt(ls.PIDFile(l.Key))
 	absent := errors.Is(err, fs.ErrNotExist)
@@ -88,52 +89,43 @@ func (n *launching) begin(ctx context.Context) (*agents.Proc, *engine.Exit, erro
 			n.slot.keep()
 		}
 		ls.keepPrivate(l.Key)
-		return proc, nil, nil
+		return proc, nil
 	case errors.Is(err, agents.ErrTorn), absent && ls.Boot.after(l.Since, ls.opt.Now):
 		// A power cut or a failed disk may have lost the launch's record. After the failed disk its
 		// process may still run.
 		if err := ls.endTorn(ctx, l.Key); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		x := engine.Exit{Code: -1, Lost: true}
 		ls.forgive(&x, l.Since, time.Time{})
-		return nil, &x, nil
+		return nil, &job.Refusal{Exit: x}
 	case !absent:
-		return nil, nil, err
+		return nil, err
 	}
-	return n.beginNew(ctx)
+	// The order holds: a launch that is not prepared takes no slot.
+	p, err := ls.prepared(ctx, l, n.prepare)
+	if err == nil && l.Agent {
+		err = n.slot.take(ctx, ls.opt.Settings().MaxAgents, l.Clock.hold)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ls.start(ctx, l, p)
 }
 
-// beginNew is begin for a launch without a record. The order holds: a launch that the day's budget
-// forbids is not prepared, and one that is not prepared takes no slot.
-func (n *launching) beginNew(ctx context.Context) (*agents.Proc, *engine.Exit, error) {
-	ls, l := n.ls, n.l
+// prepared prepares a launch, unless the day's budget forbids it. An error that may pass is no Refusal.
+func (ls *Launches) prepared(ctx context.Context, l Order, prepare func() (Process, error)) (Process, error) {
 	if l.Agent {
-		if day, why := ls.dayTaken(l.job()); why != "" {
-			exit := waitsForDay(engine.Exit{Code: -1, NotStarted: why}, day, why)
-			return nil, &exit, nil
+		if err := ls.dayTaken(l.job()); err != nil {
+			return Process{}, err
 		}
 	}
-	p, err := n.prepare()
+	p, err := prepare()
 	var no *job.Refusal
-	switch {
-	case errors.As(err, &no):
-		return nil, &no.Exit, nil
-	case err != nil && (health.Passing(err) || ctx.Err() != nil):
-		return nil, nil, err
-	case err != nil:
-		return nil, &engine.Exit{Code: -1, NotStarted: err.Error()}, nil
+	if err == nil || errors.As(err, &no) || health.Passing(err) || ctx.Err() != nil {
+		return p, err
 	}
-	if l.Agent {
-		if err := n.slot.take(ctx, ls.opt.Settings().MaxAgents, l.Clock.hold); err != nil {
-			return nil, nil, err
-		}
-	}
-	proc, err := ls.start(ctx, l, p)
-	if errors.As(err, &no) {
-		return nil, &no.Exit, nil
-	}
-	return proc, nil, err
+	return p, job.Unready("%v", err)
 }
 
 // Adopt returns the launch of a pid file. The error is fs.ErrNotExist if there is none, or only

@@ -240,17 +240,19 @@ func (x dayBudget) up() string {
 	return "the day's budget is used up: " + x.text + " of " + x.key + " " + x.of
 }
 
-// dayTaken counts a launch of an agent for the day, or returns why the budget refuses it.
-func (ls *Launches) dayTaken(key string) (day, why string) {
-	if day, why = ls.dayUp(); why != "" {
-		return day, why
-	}
+// dayTaken counts a launch of an agent for the day. The error is the Refusal of one that the day's
+// budget forbids.
+func (ls *Launches) dayTaken(key string) error {
+	day, why := ls.dayUp()
 	most := ls.opt.Settings().Budget.Day.MaxLaunches
-	if now := ls.opt.Now(); !ls.opt.Spending.launches(key, ls.Root, DayOf(now), now, most) {
+	if now := ls.opt.Now(); why == "" && !ls.opt.Spending.launches(key, ls.Root, DayOf(now), now, most) {
 		of := fmt.Sprint(most)
-		return day, dayBudget{key: keyLaunches, text: of, of: of}.up()
+		why = dayBudget{key: keyLaunches, text: of, of: of}.up()
 	}
-	return day, ""
+	if why == "" {
+		return nil
+	}
+	return &job.Refusal{Exit: waitsForDay(engine.Exit{Code: -1, NotStarted: why}, day, why)}
 }
 
 // waitsForDay returns the end of a launch, begun or not, that waits for the next day's budget.
