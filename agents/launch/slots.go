@@ -2,14 +2,15 @@ package launch
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
 	"sluice/internal/health"
 )
 
-// Slots limit how many agents run over all repos of a daemon. The zero value is ready; nil means no
-// limit.
+// Slots count the agents that run over all repos of a daemon, to limit them. The zero value is ready;
+// nil means no limit.
 type Slots struct {
 	mu   sync.Mutex
 	used int
@@ -18,72 +19,15 @@ type Slots struct {
 // SlotPace is how often a waiting launch looks again: the limit may have been raised.
 const SlotPace = 100 * time.Millisecond
 
-// Take waits for one of most slots and returns the function that frees it. It calls waits once if
-// it must wait.
-func (s *Slots) Take(ctx context.Context, most int, waits func()) (func(), error) {
-	if s == nil || most <= 0 {
-		return func() {}, ctx.Err()
-	}
-	for first := true; ; first = false {
-		s.mu.Lock()
-		if s.used < most {
-			s.used++
-			s.mu.Unlock()
-			return s.free, nil
-		}
-		s.mu.Unlock()
-		if first {
-			waits()
-		}
-		if !health.Wait(ctx, SlotPace) {
-			return nil, ctx.Err()
-		}
-	}
-}
-
-// Adopt counts an agent that runs already.
-func (s *Slots) Adopt() func() {
-	if s == nil {
-		return func() {}
-	}
+// take counts another agent, unless most run already.
+func (s *Slots) take(most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.used >= most {
+		return false
+	}
 	s.used++
-	return s.free
-}
-
-func (s *Slots) free() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.used--
-}
-
-// slot is one launch's: taken at most once, however often the launch is tried, and left at its end.
-// It is not safe for concurrent use.
-type slot struct {
-	of   *Slots
-	free func() // nil: not taken
-}
-
-// take waits for the slot as Slots.Take does.
-func (s *slot) take(ctx context.Context, most int, waits func()) (err error) {
-	if s.free == nil {
-		s.free, err = s.of.Take(ctx, most, waits)
-	}
-	return err
-}
-
-// keep takes the slot at once, for an agent that runs already.
-func (s *slot) keep() {
-	if s.free == nil {
-		s.free = s.of.Adopt()
-	}
-}
-
-func (s *slot) leave() {
-	if s.free != nil {
-		s.free()
-	}
+	return true
 }
 
 // InUse returns how many agents run.
@@ -91,4 +35,43 @@ func (s *Slots) InUse() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used
+}
+
+// slot is one launch's: taken at most once, however often the launch is tried, and left at its end.
+// It is not safe for concurrent use.
+type slot struct {
+	of    *Slots
+	taken bool
+}
+
+// take waits for one of most slots; 0 = no limit. It calls waits once if it must wait.
+func (s *slot) take(ctx context.Context, most int, waits func()) error {
+	if s.of == nil || most <= 0 || s.taken {
+		return ctx.Err()
+	}
+	for first := true; !s.of.take(most); first = false {
+		if first {
+			waits()
+		}
+		if !health.Wait(ctx, SlotPace) {
+			return ctx.Err()
+		}
+	}
+	s.taken = true
+	return nil
+}
+
+// keep takes the slot at once, for an agent that runs already.
+func (s *slot) keep() {
+	if s.of != nil && !s.taken {
+		s.taken = s.of.take(math.MaxInt)
+	}
+}
+
+func (s *slot) leave() {
+	if s.taken {
+		s.of.mu.Lock()
+		defer s.of.mu.Unlock()
+		s.of.used--
+	}
 }
