@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"sluice/agents"
-	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/health"
@@ -52,7 +51,7 @@ func (ls *Launches) Ensure(ctx context.Context, l Order, prepare func() (Process
 	if no.Exit.Lost { // its record was lost: nobody has waited for its end
 		ls.ends(l.Key)
 	}
-	ls.LeaveTalk(l.Key, nil, program.Usage{}, false)
+	ls.LeaveTalk(l.Key)
 	return Ended{Exit: no.Exit}, nil
 }
 

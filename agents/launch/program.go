@@ -35,16 +35,15 @@ const programMark = ".agent"
 
 // ReadProgram reads the agent.json in a launch's folder, for people. It returns false for a launch
 // without an agent, or of a release that wrote none.
-func ReadProgram(dir string) (Program, bool) { return readProgram(dir, programFile) }
+func ReadProgram(dir string) (Program, bool) { return readProgram(filepath.Join(dir, programFile)) }
 
 // programOf reads sluice's own record, which the agent cannot change.
 func programOf(l layout.Layout, key string) (Program, bool) {
-	own := l.PIDFile(key) + programMark
-	return readProgram(filepath.Dir(own), filepath.Base(own))
+	return readProgram(l.PIDFile(key) + programMark)
 }
 
-func readProgram(dir, name string) (p Program, ok bool) {
-	data, _, err := atomicfile.OpenRegular(dir, name, 64<<10)
+func readProgram(file string) (p Program, ok bool) {
+	data, err := atomicfile.Read(file, 64<<10)
 	ok = err == nil && json.Unmarshal(data, &p) == nil
 	return p, ok
 }

@@ -1,8 +1,6 @@
 package launch
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -48,8 +46,7 @@ func sessionName(name, agent string) string {
 	if file == full && !strings.Contains(agent, " ") && len(file+sessionEnding) <= maxSessionFile {
 		return file
 	}
-	sum := sha256.Sum256([]byte(agent + "\x00" + name))
-	mark := "." + hex.EncodeToString(sum[:8])
+	mark := "." + layout.HexSum([]byte(agent + "\x00" + name))[:16]
 	return atomicfile.CutName(file, len(mark+sessionEnding)) + mark
 }
 
@@ -85,11 +82,17 @@ func (ls *Launches) takeTalk(run, name, key string, w Who) talk {
 // talks reports whether the agent's program keeps conversations.
 func talks(w Who) bool { return !w.Stub && program.Known(w.Agent.Format) && len(w.Agent.Command) > 0 }
 
-// LeaveTalk releases a launch's conversation and saves what the launch reported about it; said is
-// nil if it reported nothing.
-func (ls *Launches) LeaveTalk(key string, said *program.Result, total program.Usage, gone bool) {
-	p, ok := programOf(ls.Layout, key)
-	if !ok || p.Session == "" {
+// LeaveTalk releases the conversation of a launch, unless its report about it has done so.
+func (ls *Launches) LeaveTalk(key string) {
+	if p, ok := programOf(ls.Layout, key); ok {
+		ls.leaveTalk(key, p, "", program.Usage{}, false)
+	}
+}
+
+// leaveTalk releases a launch's conversation and saves what the launch reported about it: its ID, if it
+// has one, and its whole cost. gone: it is missing.
+func (ls *Launches) leaveTalk(key string, p Program, id string, total program.Usage, gone bool) {
+	if p.Session == "" {
 		return
 	}
 	run, _, _ := strings.Cut(key, "/")
@@ -106,8 +109,8 @@ func (ls *Launches) LeaveTalk(key string, said *program.Result, total program.Us
 			ls.Note(key, err.Error())
 		}
 		return
-	case said != nil && said.Session != "":
-		s.ID, s.Total = said.Session, total
+	case id != "":
+		s.ID, s.Total = id, total
 	}
 	s.Held = ""
 	if err := layout.Save(file, s); err != nil {

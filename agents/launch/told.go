@@ -11,6 +11,7 @@ import (
 
 	"sluice/agents/program"
 	"sluice/internal/atomicfile"
+	"sluice/internal/layout"
 )
 
 // keepProgram writes what a launch's program is.
@@ -33,19 +34,14 @@ func (ls *Launches) keepProgram(rel, key string, w Who, t talk, env []string) er
 // write writes the agent.json of a launch twice: for people, and for Told where the agent cannot
 // change it.
 func (p Program) write(ls *Launches, rel, key string) error {
+	if err := layout.Save(ls.PIDFile(key)+programMark, p); err != nil {
+		return err
+	}
 	data, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	data = append(data, '\n')
-	own := ls.PIDFile(key) + programMark
-	if err := os.MkdirAll(filepath.Dir(own), 0o700); err != nil {
-		return err
-	}
-	if err := atomicfile.Write(own, data, 0o600); err != nil {
-		return err
-	}
-	return ls.WriteFile(rel+"/"+programFile, data)
+	return ls.WriteFile(rel+"/"+programFile, append(data, '\n'))
 }
 
 // sessionLink leads to a launch's output if that is JSON lines.
@@ -80,7 +76,7 @@ func (ls *Launches) Told(key string, end Ended) Ended {
 	end.total = total
 	x.Usage = UsageOf(used)
 	end.gone = p.Resume != "" && result.Gone(stderrOf(end.Dir))
-	ls.LeaveTalk(key, &result, total, end.gone)
+	ls.leaveTalk(key, p, result.Session, total, end.gone)
 	if end.gone && !x.Stopped {
 		end.Exit = goneTalk(p, ls.opt.Now())
 		return end

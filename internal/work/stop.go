@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"sluice/agents/launch"
-	"sluice/agents/program"
 	"sluice/engine"
 	"sluice/internal/job"
 )
@@ -51,6 +50,6 @@ func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 		ev.Exit.Usage = k.launches.Told(j.Key,
 			launch.Ended{Exit: ev.Exit, Dir: k.Path(k.JobDir(j))}).Exit.Usage
 	}
-	k.launches.LeaveTalk(j.Key, nil, program.Usage{}, false) // if its result was not read
+	k.launches.LeaveTalk(j.Key) // if its result was not read
 	return ev
 }
