@@ -93,6 +93,16 @@ func (x *Cage) Variable(name string) string {
 	return ""
 }
 
+// home returns the real path of the person's home; "" = there is none.
+func (x *Cage) home() string {
+	if h := x.Variable("HOME"); filepath.IsAbs(h) {
+		if real, err := atomicfile.RealPath(h); err == nil {
+			return real
+		}
+	}
+	return ""
+}
+
 // hidden returns sluice's own folders, which a launch cannot see.
 func (x *Cage) hidden() []string {
 	var out []string

@@ -23,7 +23,7 @@ import (
 
 // contain puts a sandbox around the launch, or records that none holds it.
 func (x *Cage) contain(ctx context.Context, l Order, p Process, spec *agents.Spec) error {
-	run, rest, _ := strings.Cut(l.Key, "/")
+	run, _, _ := strings.Cut(l.Key, "/")
 	box, err := x.Wanted()
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (x *Cage) contain(ctx context.Context, l Order, p Process, spec *agents.Spe
 			return err
 		}
 	}
-	plan, err := x.plan(ctx, l, p, run, rest, !box.Remaps())
+	plan, err := x.plan(ctx, l, p, !box.Remaps())
 	if err != nil {
 		return err
 	}
@@ -84,14 +84,8 @@ func (x *Cage) contain(ctx context.Context, l Order, p Process, spec *agents.Spe
 }
 
 // plan returns what the launch may see.
-func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string,
-	inPlace bool) (plan sandbox.Plan, err error) {
-	home := ""
-	if h := x.Variable("HOME"); filepath.IsAbs(h) {
-		if real, err := atomicfile.RealPath(h); err == nil {
-			home = real
-		}
-	}
+func (x *Cage) plan(ctx context.Context, l Order, p Process, inPlace bool) (plan sandbox.Plan, err error) {
+	run, _, _ := strings.Cut(l.Key, "/")
 	cwd, err := atomicfile.RealPath(p.Cwd)
 	if err == nil && p.Judged.Covers {
 		cwd = p.Judged.Dir
@@ -100,10 +94,10 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, run, rest string,
 		return plan, job.Unready("folder %s: %v", x.Shown(p.Cwd), err)
 	}
 	hidden := x.hidden()
-	plan = sandbox.Plan{InPlace: inPlace, Home: home, Cwd: cwd,
+	plan = sandbox.Plan{InPlace: inPlace, Home: x.home(), Cwd: cwd,
 		Hide:    append(slices.Clip(hidden), x.Path(engine.WorkspaceDir)),
 		Inbox:   x.PIDFile(l.Key) + layout.InboxMark,
-		Private: filepath.Join(x.State, layout.HomesDir, layout.PathElement(run), layout.PathElement(x.homeOf(l, p, rest)))}
+		Private: homeOf(x.Layout, l.Key, Holder(x.Layout, l.Key, p.Judged.Seat != nil || p.Judged.Alone))}
 	for _, dir := range []string{plan.Inbox, filepath.Join(plan.Inbox, run), plan.Private} {
 		if err := x.ahead.folder(dir); err != nil {
 			return plan, err
@@ -237,23 +231,32 @@ func keptRepos(g tree.Private, repos []string, tools []sandbox.Mount) (dirs []st
 	return dirs
 }
 
-// homeOf names a launch's private home. A judge without a session gets an unused one.
-func (x *Cage) homeOf(l Order, p Process, rest string) string {
-	who := Holder(x.Layout, l.Key, rest)
-	if name, _, _ := strings.Cut(rest, "#"); (p.Judged.Seat != nil || p.Judged.Alone) && who == name {
-		return judgeHome(rest)
-	}
-	return who
+// homeOf returns the private home of a launch whose home has this owner.
+func homeOf(l layout.Layout, key, owner string) string {
+	run, _, _ := strings.Cut(key, "/")
+	return filepath.Join(l.State, layout.HomesDir, layout.PathElement(run), layout.PathElement(owner))
 }
 
 // Holder names the owner of a launch's private home: its step, its gate or its session. No other
-// launch writes there, so settings with hooks that one leaves affect no other.
-func Holder(l layout.Layout, key, rest string) string {
+// launch writes there, so settings with hooks that one leaves affect no other. A judge without a
+// session has an unused home.
+func Holder(l layout.Layout, key string, judges bool) string {
 	if p, ok := programOf(l, key); ok && p.Session != "" {
 		return sessionName(p.Session, p.Agent)
 	}
+	if judges {
+		return judgeHome(key)
+	}
+	_, rest, _ := strings.Cut(key, "/")
 	who, _, _ := strings.Cut(rest, "#")
 	return who
+}
+
+// judgeHome names the private home of a judge's launch and its corrections: nobody wrote there
+// before.
+func judgeHome(key string) string {
+	_, rest, _ := strings.Cut(layout.LaunchOf(key), "/")
+	return "judge." + rest
 }
 
 // insideEnv returns a launch's environment inside the sandbox.

@@ -64,9 +64,7 @@ func FindConversation(root, state, run, step string, n, k int) (c Conversation, 
 			continue
 		}
 		c.Agent, c.Format, c.Session, c.Env, c.Argv = p.Agent, p.Format, id, p.Env, program.Resume(p.Format, id)
-		_, rest, _ := strings.Cut(key, "/")
-		if home := filepath.Join(state, layout.HomesDir, layout.PathElement(run),
-			layout.PathElement(Holder(l, key, rest))); layout.IsDir(home) {
+		if home := homeOf(l, key, Holder(l, key, false)); layout.IsDir(home) {
 			if c.Home, c.Env = home, nil; !program.KeepsFiles(p.Format) {
 				c.Session, c.Argv = "", nil // it cannot be told apart in that home
 			}

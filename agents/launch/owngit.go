@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"sluice/agents/sandbox"
-	"sluice/internal/atomicfile"
 	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/layout"
@@ -302,14 +301,10 @@ func (x *Cage) GitInside(g tree.Private) tree.Inside {
 func (x *Cage) readingPlan(g tree.Private, inPlace bool) (plan sandbox.Plan, gitDir string, err error) {
 	hidden := x.hidden()
 	plan = sandbox.Plan{Hide: hidden, Cwd: "/", Network: sandbox.NetNone, InPlace: inPlace}
-	home := ""
-	if h := x.Variable("HOME"); filepath.IsAbs(h) {
-		if real, err := atomicfile.RealPath(h); err == nil && real != "/" {
-			home = real
-			plan.Hide = append(slices.Clip(hidden), real)
-		}
+	if home := x.home(); home != "" && home != "/" {
+		plan.Home, plan.Hide = home, append(slices.Clip(hidden), home)
 	}
-	plan.Home, plan.Tools = home, x.tools(sandbox.Plan{Home: home, Hide: plan.Hide}, hidden, false)
+	plan.Tools = x.tools(plan, hidden, false)
 	if inPlace {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: g.Dir})
 		return plan, g.Dir, nil

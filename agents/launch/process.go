@@ -352,16 +352,10 @@ func signalOf(code int) string {
 // leaveHome removes the private home of a judge's ended launch. What cannot be removed goes with
 // the run's.
 func (ls *Launches) leaveHome(key string) {
-	run, rest, _ := strings.Cut(key, "/")
-	home := filepath.Join(ls.State, layout.HomesDir, layout.PathElement(run), judgeHome(rest))
-	if layout.IsDir(home) {
+	if home := homeOf(ls.Layout, key, judgeHome(key)); layout.IsDir(home) {
 		_ = os.RemoveAll(home)
 	}
 }
-
-// judgeHome names the private home of a judge's launch and its corrections: nobody wrote there
-// before.
-func judgeHome(rest string) string { return "judge." + layout.PathElement(layout.LaunchOf(rest)) }
 
 // unbegun releases the checkout of a launch that was prepared and not started.
 func (ls *Launches) unbegun(key string) {

@@ -108,7 +108,7 @@ func (x *Cage) Found(argv, env []string, p Process, plan *sandbox.Plan) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	if by, err := interpreter(real, env, cwd); err == nil && by != "" && !plan.Sees(by) {
+	if by := interpreter(real, env, cwd); by != "" && !plan.Sees(by) {
 		return nil, notShown("command %s: its first line wants %s, which the sandbox does not show", name, by)
 	}
 	return append([]string{at}, argv[1:]...), nil
@@ -151,26 +151,25 @@ func notShown(format, name, file string) error {
 const maxFirstLine = 256
 
 // interpreter returns the program in a script's first line, also by way of env; "" if the file is
-// no script.
-func interpreter(file string, env []string, cwd string) (string, error) {
+// no script, or has none that can be found.
+func interpreter(file string, env []string, cwd string) string {
 	f, err := os.Open(file)
 	if err != nil {
-		return "", err
+		return ""
 	}
 	defer f.Close()
-	line, err := bufio.NewReader(io.LimitReader(f, maxFirstLine)).ReadString('\n')
+	line, _ := bufio.NewReader(io.LimitReader(f, maxFirstLine)).ReadString('\n') // a part is enough
 	rest, script := strings.CutPrefix(line, "#!")
-	if words := strings.Fields(rest); script && len(words) > 0 {
-		by := words[0]
-		if filepath.Base(by) == "env" && len(words) == 2 {
-			if by, err = agents.LookUp(words[1], env, cwd); err != nil {
-				return "", err
-			}
+	words := strings.Fields(rest)
+	if !script || len(words) == 0 {
+		return ""
+	}
+	by := words[0]
+	if filepath.Base(by) == "env" && len(words) == 2 {
+		if by, err = agents.LookUp(words[1], env, cwd); err != nil {
+			return ""
 		}
-		return atomicfile.RealPath(by)
 	}
-	if err == io.EOF {
-		err = nil
-	}
-	return "", err
+	real, _ := atomicfile.RealPath(by) // "" if it is missing
+	return real
 }

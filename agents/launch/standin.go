@@ -71,14 +71,11 @@ func (ls *Launches) Command(j job.Job, c *engine.Command, env *engine.Env, rel s
 		return argv, nil
 	}
 	label := job.StandIn + ": not run: " + strings.Join(argv, " ")
-	part := stub.Part{Say: label, Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Exit: play.Exit}
-	switch {
-	case st != nil:
+	part := partOf(play, label)
+	if st != nil {
 		if part, err = stepPart(ls.Root, j, st, b, play, label); err != nil {
 			return nil, err
 		}
-	case play.Say != nil:
-		part.Say = *play.Say
 	}
 	if play.Verdict != "" && play.Verdict != engine.OutcomePass {
 		part.Say, part.Exit = cmp.Or(play.Feedback, part.Say), max(part.Exit, 1)
@@ -113,12 +110,18 @@ func (ls *Launches) standIn(w Who, rel string, part stub.Part) (Who, error) {
 	return out, nil
 }
 
+// partOf returns what a part has whatever it is of. It says the label, unless the play has its words.
+func partOf(play stub.Play, label string) stub.Part {
+	return stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Exit: play.Exit,
+		Say: *cmp.Or(play.Say, &label)}
+}
+
 // stepPart returns what a stand-in does for a step: what the play says, and what the spec asks of
 // any agent.
 func stepPart(root string, j job.Job, st *engine.Step, b tree.Begin, play stub.Play, label string) (stub.Part, error) {
-	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer,
-		Exit:   play.Exit,
-		Signal: cmp.Or(play.Signal, engine.StatusDone), Summary: cmp.Or(play.Summary, label), Ask: play.Question}
+	part := partOf(play, label)
+	part.Answer, part.Ask = play.Answer, play.Question
+	part.Signal, part.Summary = cmp.Or(play.Signal, engine.StatusDone), cmp.Or(play.Summary, label)
 	env := job.WithAttempt(j, st)
 	made, _, err := job.Outputs(st.Outputs, env)
 	if err != nil {
@@ -148,9 +151,6 @@ func stepPart(root string, j job.Job, st *engine.Step, b tree.Begin, play stub.P
 		if part.Write[i].Path, err = layout.Under(base, f.Path); err != nil {
 			return part, job.Refused("%s: write: %v", job.StandIn, err)
 		}
-	}
-	if play.Say != nil {
-		part.Say = *play.Say
 	}
 	switch {
 	case play.Say != nil && part.Answer == nil: // its last words, whatever the spec wants
@@ -221,18 +221,15 @@ func placeholder(path, label string) string {
 
 // reviewPart returns what a stand-in says as the reviewer.
 func reviewPart(g *engine.Gate, play stub.Play, label string) stub.Part {
-	part := stub.Part{Takes: play.Takes, Fail: play.Fail, ResetIn: play.ResetIn, Say: label, Answer: play.Answer,
-		Exit: play.Exit}
-	if play.Say != nil {
-		part.Say = *play.Say
-		if part.Answer == nil && play.Verdict == "" && play.Score == nil && play.Scores == nil {
-			return part
+	part := partOf(play, label)
+	if play.Answer == nil {
+		judges := play.Verdict != "" || play.Score != nil || play.Scores != nil
+		if play.Say == nil || judges {
+			part.Answer = verdictOf(g, play, label)
 		}
-	}
-	if part.Answer == nil {
-		part.Answer = verdictOf(g, play, label)
 		return part
 	}
+	part.Answer = play.Answer
 	var own map[string]any
 	if play.Feedback == "" || json.Unmarshal(part.Answer, &own) != nil {
 		return part

@@ -101,7 +101,7 @@ func TestReviewerSpeaksApart(t *testing.T) {
 	if got := b.get(".git/asked"); got != "resume:\nresume:\nresume:talk-0001\n" {
 		t.Errorf("asked %q", got)
 	}
-	of, judge := launch.Holder(b.e.Layout, step.Key, "A#1.1"), launch.Holder(b.e.Layout, review.Key, "G#1.1")
+	of, judge := launch.Holder(b.e.Layout, step.Key, false), launch.Holder(b.e.Layout, review.Key, true)
 	if of == judge || !strings.HasPrefix(of, "session ") || !strings.HasPrefix(judge, "session ") {
 		t.Errorf("the homes: %q and %q", of, judge)
 	}
@@ -146,7 +146,7 @@ func TestSessionsOfLikeNames(t *testing.T) {
 			if err := layout.Save(b.e.PIDFile(key)+".agent", launch.Program{Agent: agent, Session: name}); err != nil {
 				t.Error(err)
 			}
-			home := layout.PathElement(launch.Holder(b.e.Layout, key, "A#1.1"))
+			home := layout.PathElement(launch.Holder(b.e.Layout, key, false))
 			if other := homes[home]; other != "" || os.Mkdir(filepath.Join(t.TempDir(), home), 0o700) != nil {
 				t.Errorf("the home of %q of %s is %s, and that of %q", name, agent, home, other)
 			}
