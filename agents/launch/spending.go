@@ -355,16 +355,6 @@ func (m *meter) hear(ended bool) {
 	if m == nil {
 		return
 	}
-	var lines []Said
-	m.read.Tell = func(events []program.Event) {
-		for _, e := range events {
-			if l, ok := LineOf(e); ok {
-				m.n++
-				l.N = m.n
-				lines = append(lines, l)
-			}
-		}
-	}
 	names := []string{"stdout", "stdout" + agents.TailSuffix}
 	// The parts were joined since: the head's new text was read as the tail.
 	if ended && m.read.Offsets[names[1]] > 0 {
@@ -372,14 +362,27 @@ func (m *meter) hear(ended bool) {
 	}
 	for was := int64(-1); was != m.read.Total(); {
 		was = m.read.Total()
+		var events []program.Event
 		for _, name := range names {
-			m.read.More(m.dir, name)
+			events = append(events, m.read.More(m.dir, name)...)
 		}
-		m.ls.Log.Say(m.key, lines)
-		if lines = nil; !ended {
+		m.say(events)
+		if !ended {
 			return
 		}
 	}
-	m.read.Take([]byte("\n")) // the last line may lack its end
+	m.say(m.read.Reader.Take([]byte("\n"))) // the last line may lack its end
+}
+
+// say adds events to the log of the run.
+func (m *meter) say(events []program.Event) {
+	var lines []Said
+	for _, e := range events {
+		if l, ok := LineOf(e); ok {
+			m.n++
+			l.N = m.n
+			lines = append(lines, l)
+		}
+	}
 	m.ls.Log.Say(m.key, lines)
 }

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"bytes"
 	"io"
 	"time"
 
@@ -23,10 +22,7 @@ const (
 // Stream reads the output of an agent's program as it grows.
 type Stream struct {
 	Reader  *program.Reader
-	Offsets map[string]int64      // name of a file -> how far it was read
-	part    []byte                // an unfinished line
-	Tell    func([]program.Event) // receives each line's events; may be nil
-	skip    bool                  // the line is cut or too long: its rest is skipped
+	Offsets map[string]int64 // name of a file -> how far it was read
 }
 
 // NewStream returns a stream of the format; nil if the format has no reader.
@@ -39,49 +35,34 @@ func NewStream(format string, now func() time.Time) *Stream {
 
 // More reads what a file has grown by, up to MaxStream: the agent can make the file as long as it
 // likes. A missing or unreadable file has not grown.
-func (s *Stream) More(dir, name string) {
+func (s *Stream) More(dir, name string) (events []program.Event) {
 	f, st, err := atomicfile.Open(dir, name)
 	if err != nil {
-		return
+		return nil
 	}
 	defer f.Close()
 	if st.Size < s.Offsets[name] { // begun anew: what came between is left out
-		s.Offsets[name], s.part, s.skip = 0, nil, true
+		s.Offsets[name] = 0
+		s.Reader.Skip()
 	}
 	data := make([]byte, streamStep)
 	for range streamMost {
 		n, err := f.ReadAt(data[:min(max(min(st.Size, MaxStream)-s.Offsets[name], 0), streamStep)], s.Offsets[name])
 		s.Offsets[name] += int64(n)
-		s.Take(data[:n])
+		events = append(events, s.Reader.Take(data[:n])...)
 		if n == 0 || err != nil && err != io.EOF {
-			return
+			break
 		}
 	}
+	return events
 }
 
+// Total returns how many bytes were read.
 func (s *Stream) Total() (n int64) {
 	for _, at := range s.Offsets {
 		n += at
 	}
 	return n
-}
-
-func (s *Stream) Take(data []byte) {
-	for len(data) > 0 {
-		line, rest, whole := bytes.Cut(data, []byte{'\n'})
-		if !whole {
-			if s.part = append(s.part, data...); len(s.part) > program.MaxLine {
-				s.part, s.skip = nil, true
-			}
-			return
-		}
-		if !s.skip {
-			if events := s.Reader.Line(append(s.part, line...)); s.Tell != nil {
-				s.Tell(events)
-			}
-		}
-		s.part, s.skip, data = s.part[:0], false, rest
-	}
 }
 
 // maxAsks is more than the answers of a program that one launch has, with its corrections.

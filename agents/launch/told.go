@@ -64,8 +64,10 @@ func (ls *Launches) Told(key string, end Ended) Ended {
 	}
 	r := program.NewReader(p.Format, func() time.Time { return when })
 	if err == nil {
-		err = errors.Join(r.Read(io.LimitReader(f, MaxStream)), f.Close())
+		_, err = io.Copy(r, io.LimitReader(f, MaxStream))
+		err = errors.Join(err, f.Close())
 	}
+	r.Take([]byte("\n")) // the last line may lack its end
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		ls.Logf("%s: the agent's output cannot be read to its end: %v", ls.Shown(end.Dir), err)
 	}

@@ -13,11 +13,9 @@
 package program
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -139,6 +137,8 @@ type Reader struct {
 	p      profile
 	now    func() time.Time
 	r      Result
+	part   []byte // of an unfinished line: see Take
+	skip   bool   // the line is too long or cut: its rest is skipped
 }
 
 // NewReader reads a stream of a Known format. now is the clock for "try again in 3 hours".
@@ -169,26 +169,31 @@ func (r *Reader) Line(line []byte) []Event {
 	return nil
 }
 
-// Read reads all lines of a stream. An error comes from in; what was read before counts.
-func (r *Reader) Read(in io.Reader) error {
-	b := bufio.NewReaderSize(in, 64<<10)
-	var line []byte
-	for {
-		part, err := b.ReadSlice('\n')
-		if len(line) <= MaxLine { // of a longer line, only find the end
-			line = append(line, part...)
+// Take reads the next bytes of a stream and returns the events of the lines that end in them.
+func (r *Reader) Take(data []byte) (out []Event) {
+	for len(data) > 0 {
+		line, rest, whole := bytes.Cut(data, []byte{'\n'})
+		if !whole {
+			if r.part = append(r.part, data...); len(r.part) > MaxLine {
+				r.Skip()
+			}
+			return out
 		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case err != nil && !errors.Is(err, io.EOF):
-			return err
+		if !r.skip {
+			out = append(out, r.Line(append(r.part, line...))...)
 		}
-		r.Line(line)
-		if line = line[:0]; err != nil {
-			return nil
-		}
+		r.part, r.skip, data = r.part[:0], false, rest
 	}
+	return out
+}
+
+// Skip has Take begin with the next line: what comes before is left out.
+func (r *Reader) Skip() { r.part, r.skip = nil, true }
+
+// Write is Take for those who want no events.
+func (r *Reader) Write(data []byte) (int, error) {
+	r.Take(data)
+	return len(data), nil
 }
 
 // Result returns what was read so far.

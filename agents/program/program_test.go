@@ -3,6 +3,7 @@ package program
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -49,9 +50,7 @@ func TestRecordings(t *testing.T) {
 		}
 		format, _, _ := strings.Cut(filepath.Base(file), "-")
 		r := NewReader(format, func() time.Time { return now })
-		if err := r.Read(strings.NewReader(strings.Join(c.Stdout, "\n"))); err != nil {
-			t.Fatal(err)
-		}
+		r.Take([]byte(strings.Join(c.Stdout, "\n") + "\n"))
 		class, why, _ := r.Result().Class(c.Code, c.Stderr)
 		if strings.Contains(file, "says-nothing") { // ended by us, which overrides what it printed
 			c.Why = "interrupted"
@@ -191,7 +190,8 @@ func TestRead(t *testing.T) {
 		"no JSON\n\n\r\n" + strings.Repeat("{", 100_000) + "\n" + `{"type":"result","subtype":"success","result":"end"}` + "\n",
 	} {
 		r := NewReader(Claude, time.Now)
-		if err := r.Read(strings.NewReader(in)); err != nil || r.Result().Text != "end" || !r.Result().Final {
+		if _, err := io.Copy(r, io.LimitReader(strings.NewReader(in+"\n"), MaxLine*2)); err != nil || r.Result().Text != "end" ||
+			!r.Result().Final {
 			t.Errorf("%v %+v", err, r.Result())
 		}
 	}
