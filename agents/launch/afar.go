@@ -277,7 +277,10 @@ func (f Far) End(ctx context.Context, l Order) (main *Ended, some bool, err erro
 	if f.of == nil {
 		return nil, false, nil
 	}
-	keys := sentUnder(f.ls.PIDFile(l.Key), l.Key)
+	keys, err := f.ls.keysOf(l.Key, layout.SentMark)
+	if err != nil {
+		return nil, false, err
+	}
 	if l.Found && f.has(l) && !slices.Contains(keys, l.Key) {
 		keys = append(keys, l.Key)
 	}
@@ -299,21 +302,4 @@ func (f Far) End(ctx context.Context, l Order) (main *Ended, some bool, err erro
 		}
 	}
 	return main, some, nil
-}
-
-// sentUnder returns the launches on workers of a key: its own, and its corrections.
-func sentUnder(pidFile, key string) (keys []string) {
-	entries, err := os.ReadDir(filepath.Dir(pidFile))
-	if err != nil {
-		return nil // nothing was ever launched
-	}
-	name := strings.TrimSuffix(filepath.Base(pidFile), ".pid")
-	for _, e := range entries {
-		rest, ours := strings.CutPrefix(e.Name(), name)
-		rest, sent := strings.CutSuffix(rest, ".pid"+layout.SentMark)
-		if ours && sent && (rest == "" || rest[0] == '+') {
-			keys = append(keys, key+rest)
-		}
-	}
-	return keys
 }
