@@ -11,6 +11,7 @@ import (
 	"sluice/internal/git"
 	"sluice/internal/health"
 	"sluice/internal/layout"
+	"sluice/internal/memo"
 	"sluice/internal/settings"
 	"sluice/internal/tree"
 )
@@ -47,18 +48,17 @@ type Cage struct {
 	liveRuns []string                // as of the last whole scan
 	exposed  map[string]string       // runs with a launch that was not held -> why
 	held     map[string]tree.Private // held launches -> their own git folder
-	based    map[string]bool         // bases of runs that a ref keeps
 	closed   bool
 
-	ahead     ahead          // spares for coming launches
-	leftovers leftovers      // of ended launches
-	chores    sync.WaitGroup // background work
+	based     memo.Memo[string, bool] // bases of runs that a ref keeps: pinning one again does no harm
+	ahead     ahead                   // spares for coming launches
+	leftovers leftovers               // of ended launches
+	chores    sync.WaitGroup          // background work
 }
 
 // newCage returns the Cage of a repo. The caller closes it.
 func newCage(o CageOptions) (*Cage, error) {
 	x := &Cage{Layout: o.Layout, Notes: o.Notes, opt: o, exposed: map[string]string{}, held: map[string]tree.Private{},
-		based:     map[string]bool{},
 		ahead:     ahead{dir: filepath.Join(o.Layout.State, layout.GitsDir, aheadFolder)},
 		leftovers: leftovers{logf: o.Notes.Logf}}
 	if err := x.recallOpen(); err != nil {

@@ -195,7 +195,7 @@ func (x *Cage) shownTree(ctx context.Context, key string, p Process, cwd string,
 	if err != nil {
 		return "", job.NoGit(x.Shown(top), err)
 	}
-	c.Linked = append(c.Linked, keptRepos(own, slices.Concat(p.Repos, p.Judged.Repos), plan.Tools)...)
+	c.Linked = append(c.Linked, keptRepos(own, p.Judged.Repos, plan.Tools)...)
 	x.workedIn(key, own)
 	if around := x.reached(c); around != "" {
 		same, err := sandbox.Identify(around, top)

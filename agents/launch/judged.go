@@ -11,7 +11,7 @@ import (
 	"sluice/internal/tree"
 )
 
-// Judged is where a judge works.
+// Judged is where a launch works or judges.
 type Judged struct {
 	tree.Begin                     // Dir and Top as the judge sees them
 	Host       string              // Dir as the daemon sees it; "" = it does not judge

@@ -73,10 +73,9 @@ type Process struct {
 	Stdin string   // a file; "" = none
 
 	Who    Who         // whose network rules and login it has
-	Judged Judged      // where it judges; without a Seat it does not, or does so in the agent's own folder
+	Judged Judged      // where it works or judges; without a Seat that is the agent's own folder
 	Writes []string    // folders below .workflow/, from the root, that it may write in a sandbox
 	Work   *tree.Order // what its work starts from; nil = its commits are discarded
-	Repos  []string    // the Begin.Repos of a launch that does not judge
 	Sent   *Sent       // for a worker, in place of all of the above
 }
 

@@ -134,30 +134,19 @@ func (x *Cage) gitVars(key string, inPlace bool) []string {
 	return vars
 }
 
-// maxBased is how many bases are remembered: pinning one again does no harm.
-const maxBased = 1000
-
 // pinBase keeps a base from git's gc. One ref per run is enough: its work is built on it.
 func (x *Cage) pinBase(ctx context.Context, g tree.Private) error {
 	if !g.Keeps || g.Base == "" {
 		return nil
 	}
 	what := g.Run + " " + g.Base
-	x.mu.Lock()
-	known := x.based[what]
-	x.mu.Unlock()
-	if known {
+	if _, known := x.based.Get(what); known {
 		return nil
 	}
 	if err := g.Pin(ctx, x.opt.Git); err != nil {
 		return err
 	}
-	x.mu.Lock()
-	if len(x.based) >= maxBased {
-		clear(x.based)
-	}
-	x.based[what] = true
-	x.mu.Unlock()
+	x.based.Put(what, true)
 	return nil
 }
 

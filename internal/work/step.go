@@ -94,7 +94,7 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 		return launch.Process{}, err
 	}
 	vars := job.StepVars(j, st)
-	p := launch.Process{Cwd: b.Dir, Repos: b.Repos,
+	p := launch.Process{Cwd: b.Dir, Judged: launch.Judged{Begin: b},
 		Work: &tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head}}
 	if b.Look != "" {
 		if p.Judged, err = k.judges.LookFrom(ctx, b, t.Key); err != nil {
@@ -157,7 +157,7 @@ func (k *Work) begin(ctx context.Context, j job.Job, st *engine.Step, b tree.Beg
 		return k.send(ctx, j, st, b, a, p.Work != nil)
 	}
 	started, err := k.launches.Agent(a)
-	started.Judged, started.Writes, started.Work, started.Repos = p.Judged, p.Writes, p.Work, p.Repos
+	started.Judged, started.Writes, started.Work = p.Judged, p.Writes, p.Work
 	return started, err
 }
 

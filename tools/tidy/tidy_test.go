@@ -36,7 +36,7 @@ var layers = map[string]struct{ own, only []string }{
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/checkouts": {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
 	"agents":          {own: []string{"internal/fault", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
-	"agents/launch":   {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "gates", "gates/checkouts", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/prompt", "internal/settings", "internal/stub", "internal/text", "internal/tree"}},
+	"agents/launch":   {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "gates", "gates/checkouts", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/memo", "internal/prompt", "internal/settings", "internal/stub", "internal/text", "internal/tree"}},
 	"agents/program":  {own: []string{"internal/text"}},
 	"agents/egress":   {},
 	"agents/sandbox":  {own: []string{"internal/fault", "internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
@@ -158,7 +158,7 @@ var layers = map[string]struct{ own, only []string }{
 	// What agents are asked about.
 	"internal/collect": {own: []string{"agents/launch", "engine", "gates", "internal/atomicfile", "internal/fault", "internal/folders", "internal/git", "internal/job", "internal/layout", "internal/prompt", "internal/settings", "internal/tasks", "internal/tree"}},
 	// What attempts are owed.
-	"internal/work": {own: []string{"agents/launch", "agents/program", "engine", "gates", "gates/judge", "internal/atomicfile", "internal/collect", "internal/fault", "internal/folders", "internal/git", "internal/health", "internal/ids", "internal/job", "internal/layout", "internal/prompt", "internal/stub", "internal/tasks", "internal/text", "internal/tree", "signals", "watcher/inbox"}},
+	"internal/work": {own: []string{"agents/launch", "engine", "gates", "gates/judge", "internal/atomicfile", "internal/collect", "internal/fault", "internal/folders", "internal/git", "internal/health", "internal/ids", "internal/job", "internal/layout", "internal/prompt", "internal/stub", "internal/tasks", "internal/text", "internal/tree", "signals", "watcher/inbox"}},
 	// The world is where the rooms are tied: it carries out what the loop owes.
 	"internal/world": {own: []string{"agents", "agents/launch", "agents/sandbox", "daemon", "engine", "gates", "gates/judge", "internal/collect", "internal/folders", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/pulls", "internal/settings", "internal/tree", "internal/work", "notify", "notify/people", "watcher", "watcher/inbox", "watcher/refs", "watcher/triggers"}},
 }
