@@ -12,11 +12,9 @@ import (
 
 	"sluice/agents/program"
 	"sluice/engine"
-	"sluice/gates"
 	"sluice/internal/atomicfile"
 	"sluice/internal/job"
 	"sluice/internal/layout"
-	"sluice/internal/prompt"
 	"sluice/internal/settings"
 )
 
@@ -243,10 +241,7 @@ func (f Far) Agent(a Ask, s Sent) (Process, error) {
 	s.Prompt, s.Session = a.Prompt, name
 	if a.Try > 0 {
 		t := ls.goOn(a, "")
-		s.Prompt, s.Resume, s.Base = gates.Correction(a.bad, a.Try, false), t.resume, t.base
-		if t.resume == "" {
-			s.Prompt = prompt.Again(s.Prompt, a.Prompt, a.last.Stdout(prompt.MaxReplyShown))
-		}
+		s.Prompt, s.Resume, s.Base = a.correction(t), t.resume, t.base
 	}
 	if err := ls.WriteFile(a.Dir+"/prompt.md", []byte(s.Prompt)); err != nil {
 		return Process{}, err

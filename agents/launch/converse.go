@@ -175,11 +175,16 @@ func (ls *Launches) spoken(a Ask) (talk, string, error) {
 		return ls.takeTalk(a.Job.Run, name, a.Key, a.Who), a.Prompt, nil
 	}
 	t := ls.goOn(a, name)
+	return t, a.correction(t), nil
+}
+
+// correction returns the prompt that asks for one. Outside the conversation it has what was asked and answered.
+func (a Ask) correction(t talk) string {
 	text := gates.Correction(a.bad, a.Try, a.Judges && program.Known(a.Who.Agent.Format))
 	if t.resume == "" {
 		text = prompt.Again(text, a.Prompt, a.last.Stdout(prompt.MaxReplyShown))
 	}
-	return t, text, nil
+	return text
 }
 
 // goOn returns the conversation of a correction: the last one, if its program can continue it.

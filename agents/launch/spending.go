@@ -63,7 +63,7 @@ func (s *Spending) launches(key, root, day string, now time.Time, most int) bool
 	if s.going[key] != nil {
 		return true
 	}
-	if used, _ := s.sum(day, now); most > 0 && used.Launches >= most {
+	if most > 0 && s.sum(day, now).Launches >= most {
 		return false
 	}
 	if s.going == nil {
@@ -107,25 +107,20 @@ func (s *Spending) over(key string, ran bool) {
 	}
 }
 
-// on returns what all repos have used on the day, and whether a person was told of the mark.
-func (s *Spending) on(day string, now time.Time) (used engine.Spend, told func(mark string) bool) {
+// on returns what all repos have used on the day.
+func (s *Spending) on(day string, now time.Time) (used engine.Spend) {
 	if s == nil {
-		return used, func(string) bool { return false }
+		return used
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sum(day, now)
 }
 
-func (s *Spending) sum(day string, now time.Time) (used engine.Spend, told func(mark string) bool) {
-	marks := map[string]bool{}
+func (s *Spending) sum(day string, now time.Time) (used engine.Spend) {
 	for _, d := range s.repos {
-		if d.Day != day {
-			continue
-		}
-		used = used.Plus(d.Usage)
-		for mark := range d.Told {
-			marks[mark] = true
+		if d.Day == day {
+			used = used.Plus(d.Usage)
 		}
 	}
 	for _, g := range s.going {
@@ -134,16 +129,22 @@ func (s *Spending) sum(day string, now time.Time) (used engine.Spend, told func(
 			used.Time += engine.Duration(max(now.Sub(g.since), 0))
 		}
 	}
-	return used, func(mark string) bool { return marks[mark] }
+	return used
 }
 
-// once reports whether nobody was given this to report before.
-func (s *Spending) once(what string) bool {
+// once reports whether no person was told of the day's mark, and nobody was given it to report before.
+func (s *Spending) once(day, mark string) bool {
 	if s == nil {
 		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, d := range s.repos {
+		if d.Day == day && d.Told[mark] {
+			return false
+		}
+	}
+	what := day + " " + mark
 	before := s.given[what]
 	if s.given == nil {
 		s.given = map[string]bool{}
@@ -171,23 +172,19 @@ func DayEnd(day string) time.Time {
 func (ls *Launches) Today() (day string, used, most engine.Spend) {
 	now := ls.opt.Now()
 	day = DayOf(now)
-	used, _ = ls.opt.Spending.on(day, now)
-	return day, used, ls.opt.Settings().Budget.Day.Spend()
+	return day, ls.opt.Spending.on(day, now), ls.opt.Settings().Budget.Day.Spend()
 }
 
 // Spent sets what this repo has used of a day, and returns what to tell a person about the day's
 // budget.
 func (ls *Launches) Spent(d engine.Day) []engine.Event {
 	ls.opt.Spending.Set(ls.Root, d)
-	now := ls.opt.Now()
-	day := DayOf(now)
-	used, told := ls.opt.Spending.on(day, now)
-	most := ls.opt.Settings().Budget.Day.Spend()
+	day, used, most := ls.Today()
 	var out []engine.Event
 	for _, x := range dayBudgets(used, most) {
 		ev := engine.DayNeared{Day: day, Budget: x.name, Used: x.used >= x.most}
 		mark := engine.DayBudgetNeared(ev).Mark()
-		if x.most <= 0 || x.used*100 < x.most*dayNearly || told(mark) || !ls.opt.Spending.once(day+" "+mark) {
+		if x.most <= 0 || x.used*100 < x.most*dayNearly || !ls.opt.Spending.once(day, mark) {
 			continue
 		}
 		ev.Text = fmt.Sprintf("all repos together have used %s of the day's %s %s", x.text, x.key, x.of)
