@@ -73,7 +73,6 @@ type spoken struct {
 	size   int64
 	n      map[string]int  // launch -> its last line
 	summed map[string]bool // launches with a summary
-	broken bool            // a write failed: read it again first
 }
 
 // LineOf returns the line of an agent's event.
@@ -134,7 +133,7 @@ func (g *Log) Say(key string, lines []Said) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f := g.runs[path]
-	if f == nil || f.broken {
+	if f == nil {
 		if f, err = openSpoken(path); err != nil {
 			g.logf("%s: %v", path, err)
 			return
@@ -145,7 +144,7 @@ func (g *Log) Say(key string, lines []Said) {
 		g.runs[path] = f
 	}
 	if err := f.add(path, key, lines, g.now()); err != nil {
-		f.broken = true
+		delete(g.runs, path) // it is read again first
 		g.logf("%s: %v", path, err)
 	}
 }

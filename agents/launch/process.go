@@ -31,12 +31,12 @@ func (ls *Launches) Ensure(ctx context.Context, l Order, prepare func() (Process
 	if ls.Far.has(l) {
 		return ls.Far.ensure(ctx, l, prepare)
 	}
-	n := launching{ls: ls, l: l, prepare: prepare, slot: slot{of: ls.opt.Slots}}
-	defer n.slot.leave()
+	s := slot{of: ls.opt.Slots} // an agent's; kept over all tries
+	defer s.leave()
 	var proc *agents.Proc
 	var no *job.Refusal
 	if !ls.Retry(ctx, l.Key, func() (err error) {
-		if proc, err = n.begin(ctx); errors.As(err, &no) {
+		if proc, err = ls.begin(ctx, l, prepare, &s); errors.As(err, &no) {
 			return nil
 		}
 		return err
@@ -69,23 +69,15 @@ func (ls *Launches) follow(ctx context.Context, proc *agents.Proc, l Order) (End
 	return end, err
 }
 
-// launching is a launch that is being begun, again and again until it has.
-type launching struct {
-	ls      *Launches
-	l       Order
-	prepare func() (Process, error)
-	slot    slot // an agent's; kept over all tries
-}
-
 // begin adopts the launch or starts it. A Refusal is its end: nothing is left to wait for.
-func (n *launching) begin(ctx context.Context) (*agents.Proc, error) {
-	ls, l := n.ls, n.l
+func (ls *Launches) begin(ctx context.Context, l Order, prepare func() (Process, error),
+	s *slot) (*agents.Proc, error) {
 	proc, err := ls.Adopt(ls.PIDFile(l.Key))
 	absent := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err == nil:
 		if l.Agent {
-			n.slot.keep()
+			s.keep()
 		}
 		ls.keepPrivate(l.Key)
 		return proc, nil
@@ -102,9 +94,9 @@ func (n *launching) begin(ctx context.Context) (*agents.Proc, error) {
 		return nil, err
 	}
 	// The order holds: a launch that is not prepared takes no slot.
-	p, err := ls.prepared(ctx, l, n.prepare)
+	p, err := ls.prepared(ctx, l, prepare)
 	if err == nil && l.Agent {
-		err = n.slot.take(ctx, ls.opt.Settings().MaxAgents, l.Clock.hold)
+		err = s.take(ctx, ls.opt.Settings().MaxAgents, l.Clock.hold)
 	}
 	if err != nil {
 		return nil, err

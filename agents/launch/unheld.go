@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
@@ -14,24 +13,21 @@ import (
 type Unheld struct {
 	mu    sync.Mutex
 	live  map[string]string // pid file -> why it is not held
-	repos map[*Cage]bool
+	repos []*Cage
 }
 
 // join has a repo's runs exposed by unheld launches.
 func (u *Unheld) join(c *Cage) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.repos == nil {
-		u.repos = map[*Cage]bool{}
-	}
-	u.repos[c] = true
+	u.repos = append(u.repos, c)
 }
 
 // leave undoes join. The repo's own unheld launches still count.
 func (u *Unheld) leave(c *Cage) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	delete(u.repos, c)
+	u.repos = slices.DeleteFunc(u.repos, func(of *Cage) bool { return of == c })
 }
 
 // add records a launch and exposes every live run.
@@ -62,7 +58,7 @@ func (u *Unheld) end(pidFile string) {
 
 func (u *Unheld) tell(why string) {
 	u.mu.Lock()
-	repos := slices.Collect(maps.Keys(u.repos))
+	repos := slices.Clone(u.repos)
 	u.mu.Unlock()
 	for _, c := range repos {
 		c.exposeLive("beside it an agent worked that no sandbox held: " + why)
@@ -74,7 +70,7 @@ func (u *Unheld) rootsBelow(dir string, c *Cage) []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var out []string
-	for other := range u.repos {
+	for _, other := range u.repos {
 		if other.Root != c.Root && other.Root != dir && sandbox.Inside(dir, other.Root) {
 			out = append(out, other.Root)
 		}
