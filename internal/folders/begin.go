@@ -23,11 +23,8 @@ import (
 // anything else.
 func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (tree.Begin, error) {
 	var b tree.Begin
-	if j.Attempt.Reads {
-		return x.looks(ctx, j, st, n)
-	}
 	// Nobody asks what it has changed: the spec has everything.
-	if st.Run != nil && !j.Checks(st) && !inGit(st) {
+	if !j.Attempt.Reads && st.Run != nil && !j.Checks(st) && !inGit(st) {
 		b, err := x.place(ctx, j, st)
 		if err == nil {
 			err = x.beginAbove(ctx, j, b)
@@ -48,33 +45,42 @@ func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (
 	if b, err = x.place(ctx, j, st); err != nil {
 		return b, err
 	}
-	if !j.Checks(st) {
-		if err := x.noteUnchecked(j, b.Top); err != nil {
-			return b, err
-		}
-	}
 	b.Lists = x.listsBelow(j, b.Top)
-	if b.Top != "" && j.Checks(st) {
-		if err := x.noteHead(ctx, &b); err != nil {
-			return b, err
-		}
-		if err := x.findFolder(ctx, j, st, n, &b); err != nil {
-			return b, x.noGit(ctx, b.Top, err)
-		}
+	if j.Attempt.Reads {
+		err = x.looks(ctx, j, st, n, &b)
+	} else {
+		err = x.works(ctx, j, st, n, &b)
 	}
-	if err := x.findRepos(ctx, j, &b); err != nil {
-		return b, err
-	}
-	if err := x.beginRefs(ctx, j, st, &b); err != nil {
-		return b, err
-	}
-	if ctx.Err() != nil { // what was read may be incomplete
-		return b, ctx.Err()
-	}
-	if err := x.beginAbove(ctx, j, b); err != nil {
+	if err != nil {
 		return b, err
 	}
 	return b, layout.Save(file, b)
+}
+
+// works sets what an attempt that may change its folder begins from.
+func (x *places) works(ctx context.Context, j job.Job, st *engine.Step, n int, b *tree.Begin) error {
+	if !j.Checks(st) {
+		if err := x.noteUnchecked(j, b.Top); err != nil {
+			return err
+		}
+	} else if b.Top != "" {
+		if err := x.noteHead(ctx, b); err != nil {
+			return err
+		}
+		if err := x.findFolder(ctx, j, st, n, b); err != nil {
+			return x.noGit(ctx, b.Top, err)
+		}
+	}
+	if err := x.findRepos(ctx, j, b); err != nil {
+		return err
+	}
+	if err := x.beginRefs(ctx, j, st, b); err != nil {
+		return err
+	}
+	if ctx.Err() != nil { // what was read may be incomplete
+		return ctx.Err()
+	}
+	return x.beginAbove(ctx, j, *b)
 }
 
 // findRepos notes the repositories inside the folder from before the run's work there: they are no
@@ -247,10 +253,10 @@ func (x *places) place(ctx context.Context, j job.Job, st *engine.Step) (tree.Be
 
 func (x *places) checkout(ctx context.Context, dir, branch string) error {
 	info, err := os.Stat(dir)
-	mark := x.makingFile(dir)
-	var half making
+	// A worktree is being made: one that a kill left half made is completed.
+	mark := filepath.Join(x.State, "making", layout.HexSum([]byte(dir))[:32])
 	switch {
-	case err == nil && info.IsDir() && layout.Load(mark, &half) == nil && x.opt.Git.Checkout():
+	case err == nil && info.IsDir() && layout.IsFile(mark) && x.opt.Git.Checkout():
 		// sluice was killed while it created this: nobody has worked in it.
 		if err := x.opt.Git.FillWorktree(context.WithoutCancel(ctx), dir); err != nil {
 			if health.Passing(err) {
@@ -277,7 +283,7 @@ func (x *places) checkout(ctx context.Context, dir, branch string) error {
 		return err
 	}
 	// Not interrupted: half a checkout would pass for a whole one. The mark covers a kill.
-	if err := layout.Save(mark, making{Dir: dir}); err != nil {
+	if err := layout.Save(mark, map[string]string{"dir": dir}); err != nil {
 		return err
 	}
 	if _, err := x.opt.Git.AddWorktree(context.WithoutCancel(ctx), dir, branch); err != nil {
@@ -287,14 +293,6 @@ func (x *places) checkout(ctx context.Context, dir, branch string) error {
 		return job.Unready("%v", err)
 	}
 	return os.Remove(mark)
-}
-
-type making struct {
-	Dir string `json:"dir"`
-}
-
-func (x *places) makingFile(dir string) string {
-	return filepath.Join(x.State, "making", layout.HexSum([]byte(dir))[:32])
 }
 
 // ours reports whether a real path is in the root or one of the repo's worktrees.

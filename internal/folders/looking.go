@@ -3,48 +3,33 @@ package folders
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
 	"slices"
 
 	"sluice/engine"
 	"sluice/internal/git"
-	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
 )
 
-// looks is Begun for a step that only looks: each attempt sees one commit.
-func (x *places) looks(ctx context.Context, j job.Job, st *engine.Step, n int) (b tree.Begin, err error) {
-	file := x.AttemptFile(j.Run, st.ID, n, "begin")
-	err = layout.Load(file, &b)
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return b, err
-	}
-	if b, err = x.place(ctx, j, st); err != nil {
-		return b, err
-	}
+// looks sets what a step that only looks sees: each attempt one commit.
+func (x *places) looks(ctx context.Context, j job.Job, st *engine.Step, n int, b *tree.Begin) (err error) {
 	if b.Top == "" || x.opt.Git == nil {
-		return b, job.Unready("%s: a step that only looks (reads: true) sees what git has of it, and git is not "+
+		return job.Unready("%s: a step that only looks (reads: true) sees what git has of it, and git is not "+
 			"installed, or this is no checkout of its", x.Shown(b.Dir))
 	}
-	b.Lists = x.listsBelow(j, b.Top)
-	b.Look, b.Before, err = x.takenLast(ctx, j, st, b)
+	b.Look, b.Before, err = x.takenLast(ctx, j, st, *b)
 	if err == nil {
 		err = x.opt.Git.Keep(ctx, git.Own("found", layout.AttemptName(j.Run, st.ID, n)), b.Look)
 	}
-	var no *job.Refusal
-	switch {
-	case ctx.Err() != nil:
-		return b, ctx.Err()
-	case errors.As(err, &no), err != nil && health.Passing(err):
-		return b, err
-	case err != nil:
-		return b, job.NoGit(x.Shown(b.Top), err)
+	if ctx.Err() != nil { // what was read may be incomplete
+		return ctx.Err()
+	}
+	if err != nil {
+		return x.noGit(ctx, b.Top, err)
 	}
 	b.Head, b.Found = b.Look, b.Look
-	return b, layout.Save(file, b)
+	return nil
 }
 
 // takenLast returns the commit for a step that only looks: the folder's last taken work or, in the
