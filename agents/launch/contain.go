@@ -104,22 +104,24 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, inPlace bool) (plan
 		}
 	}
 	plan.Tools = x.tools(plan, hidden, p.Judged.Host == "")
-	top, err := x.shownTop(ctx, l.Key, cwd, p, &plan)
-	if err != nil {
-		return plan, err
-	}
-	if p.Judged.Seat == nil {
+	var top string
+	writable := []string{l.Dir + "/" + layout.OwnDir}
+	if p.Judged.Seat != nil {
+		top = p.Judged.Top
+		err = x.shownSeat(p.Judged, &plan)
+	} else {
+		writable = append(writable, x.RunDir(run)+"/files")
+		top, err = x.shownTree(ctx, l.Key, p, cwd, &plan)
 		// A launch must not answer the gates of another repo.
 		for _, root := range x.opt.Unheld.rootsBelow(cmp.Or(top, x.Root), x) {
 			plan.Shown = append(plan.Shown, sandbox.Mount{Path: root})
 		}
 	}
-	if err := shownInboxes(&plan, x.Root, cwd, top); err != nil {
+	if err != nil {
 		return plan, err
 	}
-	writable := []string{l.Dir + "/" + layout.OwnDir, x.RunDir(run) + "/files"}
-	if p.Judged.Seat != nil {
-		writable = writable[:1]
+	if err := shownInboxes(&plan, x.Root, cwd, top); err != nil {
+		return plan, err
 	}
 	for _, rel := range writable {
 		if err := x.MakeBelow(rel, 0o700); err != nil {
@@ -157,14 +159,6 @@ func shownInboxes(plan *sandbox.Plan, root, cwd, top string) error {
 		plan.Inboxes = append(plan.Inboxes, filepath.Join(at, "signals"))
 	}
 	return nil
-}
-
-// shownTop shows the launch's checkout; to a judge its own.
-func (x *Cage) shownTop(ctx context.Context, key, cwd string, p Process, plan *sandbox.Plan) (top string, err error) {
-	if p.Judged.Seat != nil {
-		return p.Judged.Top, x.shownSeat(p.Judged, plan)
-	}
-	return x.shownTree(ctx, key, p, cwd, plan)
 }
 
 // shownTree shows the launch's checkout, with a git folder of its own.
