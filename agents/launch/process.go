@@ -208,27 +208,29 @@ func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l Order) (Ende
 				return Ended{}, ctx.Err()
 			}
 		case idle > 0 && q.look(lastWord(proc, dir), ls.opt.Now()) >= idle:
-			if err := ls.endFor(ctx, proc, key, layout.IdleMark, ""); err != nil {
-				return Ended{}, err
-			}
+			ls.endFor(ctx, proc, key, layout.IdleMark, "")
 		default:
 			m.look()
-			if why := room.over(); why != "" {
-				if err := ls.endFor(ctx, proc, key, roomMark, why); err != nil {
-					return Ended{}, err
-				}
-			}
-			if day, why := ls.dayUp(); l.Agent && why != "" {
-				if err := ls.endFor(ctx, proc, key, dayMark, day+"\n"); err != nil {
-					return Ended{}, err
-				}
+			if mark, why := ls.tooMuch(l, room); mark != "" {
+				ls.endFor(ctx, proc, key, mark, why)
 			}
 		}
 	}
 }
 
-// endFor ends a process; the mark beside its pid file records why. The error is ctx's.
-func (ls *Launches) endFor(ctx context.Context, proc *agents.Proc, key, mark, text string) error {
+// tooMuch returns the mark of a launch that has used too much, and its text; "" = it may go on.
+func (ls *Launches) tooMuch(l Order, r *room) (mark, text string) {
+	if why := r.over(); why != "" {
+		return roomMark, why
+	}
+	if day, why := ls.dayUp(); l.Agent && why != "" {
+		return dayMark, day + "\n"
+	}
+	return "", ""
+}
+
+// endFor ends a process; the mark beside its pid file records why.
+func (ls *Launches) endFor(ctx context.Context, proc *agents.Proc, key, mark, text string) {
 	if err := os.WriteFile(ls.PIDFile(key)+mark, []byte(text), 0o600); err != nil {
 		ls.Note(key, err.Error())
 	}
@@ -236,7 +238,6 @@ func (ls *Launches) endFor(ctx context.Context, proc *agents.Proc, key, mark, te
 		ls.Note(key, err.Error())
 		health.Wait(ctx, time.Second)
 	}
-	return ctx.Err()
 }
 
 // lastWord returns the time of the process's last output, or of its start.

@@ -182,7 +182,7 @@ func (ls *Launches) Spent(d engine.Day) []engine.Event {
 	day, used, most := ls.Today()
 	var out []engine.Event
 	for _, x := range dayBudgets(used, most) {
-		ev := engine.DayNeared{Day: day, Budget: x.name, Used: x.used >= x.most}
+		ev := engine.DayNeared{Day: day, Budget: x.name(), Used: x.used >= x.most}
 		mark := engine.DayBudgetNeared(ev).Mark()
 		if x.most <= 0 || x.used*100 < x.most*dayNearly || !ls.opt.Spending.once(day, mark) {
 			continue
@@ -198,13 +198,15 @@ func (ls *Launches) Spent(d engine.Day) []engine.Event {
 }
 
 type dayBudget struct {
-	key, name, text, of string
-	used, most          float64
+	key, text, of string
+	used, most    float64
 }
+
+func (x dayBudget) name() string { return x.key + " " + x.of }
 
 func dayBudgets(used, most engine.Spend) []dayBudget {
 	usd := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
-	out := []dayBudget{
+	return []dayBudget{
 		{key: "max_cost_usd", text: usd(used.CostUSD), of: usd(most.CostUSD), used: used.CostUSD, most: most.CostUSD},
 		{key: "max_tokens", text: fmt.Sprint(used.Tokens), of: fmt.Sprint(most.Tokens), used: float64(used.Tokens),
 			most: float64(most.Tokens)},
@@ -213,10 +215,6 @@ func dayBudgets(used, most engine.Spend) []dayBudget {
 		{key: "max_duration", text: time.Duration(used.Time).Round(time.Second).String(), of: most.Time.String(),
 			used: float64(used.Time), most: float64(most.Time)},
 	}
-	for i, x := range out {
-		out[i].name = x.key + " " + x.of
-	}
-	return out
 }
 
 // keyLaunches is the limit of a day that ends no running agent.
@@ -234,7 +232,7 @@ func (ls *Launches) dayUp() (day, why string) {
 }
 
 func (x dayBudget) up() string {
-	return "the day's budget is used up: " + x.text + " of " + x.key + " " + x.of
+	return "the day's budget is used up: " + x.text + " of " + x.name()
 }
 
 // dayTaken counts a launch of an agent for the day. The error is the Refusal of one that the day's
