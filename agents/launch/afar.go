@@ -56,17 +56,14 @@ func (f Far) has(l Order) bool {
 // ensure is Launches.Ensure for a launch on a worker. It takes no slot of this machine.
 func (f Far) ensure(ctx context.Context, l Order, prepare func() (Process, error)) (end Ended, err error) {
 	back, err := f.launch(ctx, l, prepare)
-	var no *job.Refusal
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return Ended{}, ctx.Err()
-	case errors.As(err, &no):
-		f.ls.Note(l.Key, "")
-		return Ended{Exit: no.Exit}, nil
-	case err != nil:
-		return Ended{}, err
 	}
 	f.ls.Note(l.Key, "")
+	var no *job.Refusal
+	if errors.As(err, &no) {
+		return Ended{Exit: no.Exit}, nil
+	}
 	if end, err = f.ended(ctx, l, back); err == nil {
 		l.Clock.add(end.Exit.Usage)
 	}
@@ -102,7 +99,8 @@ func (f Far) ended(ctx context.Context, l Order, back Back) (Ended, error) {
 	return end, nil
 }
 
-// launch has a worker make the launch. Errors of this machine are tried again.
+// launch has a worker make the launch. Errors of this machine are tried again: the error is a Refusal, or
+// ctx's.
 func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error)) (back Back, err error) {
 	if f.of == nil {
 		return Back{}, job.Fatal("it works on a worker (on: %s), and this daemon has none: start it with --cluster, "+

@@ -141,22 +141,23 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, inPlace bool) (plan
 func shownInboxes(plan *sandbox.Plan, root, cwd, top string) error {
 	for _, dir := range []string{root, cwd, top} {
 		at := filepath.Join(dir, ".workflow")
-		if dir == "" || slices.Contains(plan.Inboxes, filepath.Join(at, "signals")) {
+		inbox := filepath.Join(at, "signals")
+		if dir == "" || slices.Contains(plan.Inboxes, inbox) {
 			continue
 		}
-		for _, f := range []string{at, filepath.Join(at, "signals")} {
+		for _, f := range []string{at, inbox} {
 			if err := sandbox.NoLink(f); err != nil {
 				return job.Unready("%v", err)
 			}
 		}
-		if err := atomicfile.MkdirBelow(dir, filepath.Join(at, "signals"), 0o755); err != nil {
+		if err := atomicfile.MkdirBelow(dir, inbox, 0o755); err != nil {
 			return err
 		}
 		// Otherwise the main checkout is read-only anyway, and this would cover top.
 		if top == "" || !sandbox.Inside(at, top) {
 			plan.Shown = append(plan.Shown, sandbox.Mount{Path: at})
 		}
-		plan.Inboxes = append(plan.Inboxes, filepath.Join(at, "signals"))
+		plan.Inboxes = append(plan.Inboxes, inbox)
 	}
 	return nil
 }

@@ -29,16 +29,21 @@ type going struct {
 	ended bool
 }
 
+// lock locks it, and makes its maps at first use.
+func (s *Spending) lock() {
+	s.mu.Lock()
+	if s.repos == nil {
+		s.repos, s.given, s.going = map[string]engine.Day{}, map[string]bool{}, map[string]*going{}
+	}
+}
+
 // Set sets what a repo has used.
 func (s *Spending) Set(root string, d engine.Day) {
 	if s == nil {
 		return
 	}
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
-	if s.repos == nil {
-		s.repos = map[string]engine.Day{}
-	}
 	counted := d.Usage.Launches
 	if old := s.repos[root]; old.Day == d.Day {
 		counted -= old.Usage.Launches
@@ -58,16 +63,13 @@ func (s *Spending) launches(key, root, day string, now time.Time, most int) bool
 	if s == nil {
 		return true
 	}
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	if s.going[key] != nil {
 		return true
 	}
 	if most > 0 && s.sum(day, now).Launches >= most {
 		return false
-	}
-	if s.going == nil {
-		s.going = map[string]*going{}
 	}
 	s.going[key] = &going{root: root}
 	return true
@@ -78,11 +80,8 @@ func (s *Spending) runs(key, root string, since time.Time) {
 	if s == nil {
 		return
 	}
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
-	if s.going == nil {
-		s.going = map[string]*going{}
-	}
 	if g := s.going[key]; g != nil && !g.since.IsZero() { // asked again
 		g.ended = false
 		return
@@ -96,7 +95,7 @@ func (s *Spending) over(key string, ran bool) {
 	if s == nil {
 		return
 	}
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	switch g := s.going[key]; {
 	case g == nil:
@@ -112,7 +111,7 @@ func (s *Spending) on(day string, now time.Time) (used engine.Spend) {
 	if s == nil {
 		return used
 	}
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	return s.sum(day, now)
 }
@@ -137,7 +136,7 @@ func (s *Spending) once(day, mark string) bool {
 	if s == nil {
 		return true
 	}
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	for _, d := range s.repos {
 		if d.Day == day && d.Told[mark] {
@@ -146,9 +145,6 @@ func (s *Spending) once(day, mark string) bool {
 	}
 	what := day + " " + mark
 	before := s.given[what]
-	if s.given == nil {
-		s.given = map[string]bool{}
-	}
 	s.given[what] = true
 	return !before
 }
