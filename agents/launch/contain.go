@@ -201,10 +201,7 @@ func (x *Cage) shownTree(ctx context.Context, key string, p Process, cwd string,
 	}
 	mounts, err := c.Mounts()
 	if err != nil {
-		if health.Passing(err) {
-			return "", err
-		}
-		return "", job.Unready("sandbox: %v", err)
+		return "", health.PassingOr(err, job.Unready("sandbox: %v", err))
 	}
 	plan.Shown = append(plan.Shown, mounts...)
 	return top, nil

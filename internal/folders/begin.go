@@ -259,11 +259,8 @@ func (x *places) checkout(ctx context.Context, dir, branch string) error {
 	case err == nil && info.IsDir() && layout.IsFile(mark) && x.opt.Git.Checkout():
 		// sluice was killed while it created this: nobody has worked in it.
 		if err := x.opt.Git.FillWorktree(context.WithoutCancel(ctx), dir); err != nil {
-			if health.Passing(err) {
-				return err
-			}
-			return job.Unready("worktree %s: sluice was killed while it made it, and it cannot be completed: %v: remove the "+
-				"folder and run git worktree prune", x.Shown(dir), err)
+			return health.PassingOr(err, job.Unready("worktree %s: sluice was killed while it made it, and it cannot be "+
+				"completed: %v: remove the folder and run git worktree prune", x.Shown(dir), err))
 		}
 		return os.Remove(mark)
 	case err == nil && info.IsDir():
@@ -287,10 +284,7 @@ func (x *places) checkout(ctx context.Context, dir, branch string) error {
 		return err
 	}
 	if _, err := x.opt.Git.AddWorktree(context.WithoutCancel(ctx), dir, branch); err != nil {
-		if health.Passing(err) {
-			return err
-		}
-		return job.Unready("%v", err)
+		return health.PassingOr(err, job.Unready("%v", err))
 	}
 	return os.Remove(mark)
 }

@@ -70,10 +70,7 @@ func (x *places) openWorkspace(ctx context.Context, wt string) error {
 	}
 	for _, ref := range []string{baseRefs + run, branch} {
 		if err := makeRef(ctx, x.opt.Git, ref, w.Base); err != nil {
-			if health.Passing(err) {
-				return err
-			}
-			return job.Unready("workspace %s: %v", wt, err)
+			return health.PassingOr(err, job.Unready("workspace %s: %v", wt, err))
 		}
 	}
 	return nil
@@ -93,10 +90,10 @@ func (x *places) branchOff(ctx context.Context, j job.Job, wt, dir, branch strin
 	if err == nil && tip.SHA != "" {
 		err = makeRef(ctx, x.opt.Git, "refs/heads/"+branch, tip.SHA)
 	}
-	if err != nil && !health.Passing(err) {
-		return job.Unready("worktree %s: %v", wt, err)
+	if err != nil {
+		return health.PassingOr(err, job.Unready("worktree %s: %v", wt, err))
 	}
-	return err
+	return nil
 }
 
 func (x *places) newWorkspace(ctx context.Context, branch string) (w workspace, err error) {

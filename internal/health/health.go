@@ -137,3 +137,11 @@ func Passing(err error) bool {
 	}
 	return false
 }
+
+// PassingOr returns err if it is Passing, otherwise what is to be said of it.
+func PassingOr(err, otherwise error) error {
+	if Passing(err) {
+		return err
+	}
+	return otherwise
+}
