@@ -199,7 +199,7 @@ func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l Order) (Ende
 			if held && !l.Agent {
 				ls.leaveHome(key)
 			}
-			return Ended{Exit: ls.ExitOf(exit, key), Dir: dir}, nil
+			return Ended{Exit: ls.exitOf(exit, key), Dir: dir}, nil
 		case ctx.Err() != nil:
 			return Ended{}, ctx.Err()
 		case until.Err() == nil: // waiting failed
@@ -272,8 +272,8 @@ func (q *quiet) look(word, now time.Time) time.Duration {
 	return at.Sub(q.since)
 }
 
-// ExitOf converts a process's end for the engine.
-func (ls *Launches) ExitOf(x agents.Exit, key string) engine.Exit {
+// exitOf converts a process's end for the engine.
+func (ls *Launches) exitOf(x agents.Exit, key string) engine.Exit {
 	out := engine.Exit{Code: x.Code, Signal: x.Signal, Stopped: x.Stopped, Lost: x.Lost, NotStarted: x.NotStarted}
 	if name := signalOf(x.Code); name != "" && layout.IsDir(ls.PIDFile(key)+layout.InboxMark) {
 		out.Code, out.Signal = -1, name // a sandbox exits with 128 plus the signal of its process

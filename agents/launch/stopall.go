@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"sluice/agents"
+	"sluice/engine"
 )
 
 // StopAll ends every launch of a key: its own, and those of its criteria and corrections. main is
 // how its own ended.
-func (ls *Launches) StopAll(ctx context.Context, key string) (main *agents.Exit, some bool, err error) {
+func (ls *Launches) StopAll(ctx context.Context, key string) (main *engine.Exit, some bool, err error) {
 	// Forbid before looking: a start on its way (by a daemon just killed) is either seen below, or
 	// sees that it is forbidden.
 	if err := ls.opt.Runner.Forbid(ls.PIDFile(key)); err != nil {
@@ -28,8 +29,9 @@ func (ls *Launches) StopAll(ctx context.Context, key string) (main *agents.Exit,
 		exit, there, err := ls.stop(ctx, of)
 		some = some || there
 		faults = append(faults, err)
-		if of == key {
-			main = exit
+		if of == key && exit != nil {
+			x := ls.exitOf(*exit, key)
+			main = &x
 		}
 	}
 	if err := errors.Join(faults...); err != nil {

@@ -132,10 +132,5 @@ func (k *Work) stopped(ctx context.Context, j job.Job, st *engine.Step) (main *e
 		}
 		return &end.Exit, true, ctx.Err()
 	}
-	exit, some, err := k.launches.StopAll(ctx, j.Key)
-	if exit == nil {
-		return nil, some, err
-	}
-	x := k.launches.ExitOf(*exit, j.Key)
-	return &x, some, err
+	return k.launches.StopAll(ctx, j.Key)
 }
