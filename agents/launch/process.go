@@ -187,7 +187,7 @@ func (ls *Launches) await(ctx context.Context, proc *agents.Proc, l Order) (Ende
 		if idle > 0 {
 			silent = q.look(lastWord(proc, dir), ls.opt.Now())
 		}
-		if pause := room.soon(lookAgain(idle, silent, l.Agent)); pause > 0 {
+		if pause := lookAgain(idle, silent, l.Agent || room != nil); pause > 0 {
 			until, cancel = context.WithTimeout(ctx, pause)
 		}
 		exit, err := proc.Wait(until)

@@ -17,8 +17,6 @@ import (
 const roomMark = ".room"
 
 const (
-	// roomPace is how often free disk space is checked.
-	roomPace = time.Second
 	// roomWalk is the longest time between two walks, except where a walk is slow: see roomShare.
 	roomWalk = 10 * time.Second
 	// roomCalm: if 1/roomCalm of the limit has gone from the free space, a walk follows at once.
@@ -51,14 +49,6 @@ func (x *Cage) roomOf(key string) *room {
 		r.dirs = append(r.dirs, filepath.Join(x.State, dir, layout.PathElement(run)))
 	}
 	return r
-}
-
-// soon returns the time to the next look, given that of others; 0 = none is needed.
-func (r *room) soon(pause time.Duration) time.Duration {
-	if r == nil || pause > 0 && pause < roomPace {
-		return pause
-	}
-	return roomPace
 }
 
 // over returns what is wrong with the folders; "" = nothing.

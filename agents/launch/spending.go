@@ -256,7 +256,7 @@ func waitsForDay(x engine.Exit, day, why string) engine.Exit {
 // The mark contains the day.
 const dayMark = ".day"
 
-// meterPace is how often an agent's cost so far is read.
+// meterPace is how often an agent's cost so far is read, and the free disk space of a held launch.
 const meterPace = time.Second
 
 // meter reads the cost that an agent's program reports while it works.
@@ -307,12 +307,12 @@ func (m *meter) look() {
 }
 
 // lookAgain returns the time until the next look at a launch; 0 = never: only its end counts.
-func lookAgain(idle, silent time.Duration, agent bool) time.Duration {
+func lookAgain(idle, silent time.Duration, metered bool) time.Duration {
 	pause := time.Duration(0)
 	if idle > 0 {
 		pause = max(min(idle-silent, idle/idleLooks), 10*time.Millisecond)
 	}
-	if agent && (pause == 0 || pause > meterPace) {
+	if metered && (pause == 0 || pause > meterPace) {
 		pause = meterPace
 	}
 	return pause
