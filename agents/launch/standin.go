@@ -15,12 +15,11 @@ import (
 	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/stub"
-	"sluice/internal/tree"
 )
 
-// StepPlayer returns who carries out a step's launch, whose files are in rel: its agent, or a
-// stand-in with its part.
-func (ls *Launches) StepPlayer(j job.Job, st *engine.Step, b tree.Begin, rel string, try int) (Who, error) {
+// StepPlayer returns who carries out a step's launch, which works in dir and has its files in rel: its
+// agent, or a stand-in with its part.
+func (ls *Launches) StepPlayer(j job.Job, st *engine.Step, dir, rel string, try int) (Who, error) {
 	w := ls.Whose(st.Role(), j.Turn)
 	s, err := job.Script(j)
 	if s == nil || err != nil {
@@ -32,7 +31,7 @@ func (ls *Launches) StepPlayer(j job.Job, st *engine.Step, b tree.Begin, rel str
 		t.N = c.Try
 	}
 	play, _ := s.Play(t)
-	part, err := stepPart(ls.Root, j, st, b, play,
+	part, err := stepPart(ls.Root, j, st, dir, play,
 		fmt.Sprintf("%s for %s: step %s, attempt %d", job.StandIn, w.Role, st.ID, j.Attempt.N))
 	if err != nil {
 		return w, err
@@ -55,9 +54,10 @@ func (ls *Launches) ReviewPlayer(j job.Job, g *engine.Gate, rel string, try int)
 }
 
 // Command returns the arguments of a command of the spec or, in a run with stand-ins, of one that
-// plays it. rel is the folder of its files, t whose turn it is.
-func (ls *Launches) Command(j job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn, st *engine.Step,
-	b tree.Begin) ([]string, error) {
+// plays it. rel is the folder of its files, t whose turn it is, and dir where a step works: its stand-in
+// does what the spec asks of any agent.
+func (ls *Launches) Command(j job.Job, c *engine.Command, env *engine.Env, rel string, t stub.Turn,
+	dir string) ([]string, error) {
 	argv, err := job.CommandLine(c, env)
 	if err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func (ls *Launches) Command(j job.Job, c *engine.Command, env *engine.Env, rel s
 	}
 	label := job.StandIn + ": not run: " + strings.Join(argv, " ")
 	part := partOf(play, label)
-	if st != nil {
-		if part, err = stepPart(ls.Root, j, st, b, play, label); err != nil {
+	if t.Step != "" {
+		if part, err = stepPart(ls.Root, j, j.Spec.Step(t.Step), dir, play, label); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +118,7 @@ func partOf(play stub.Play, label string) stub.Part {
 
 // stepPart returns what a stand-in does for a step: what the play says, and what the spec asks of
 // any agent.
-func stepPart(root string, j job.Job, st *engine.Step, b tree.Begin, play stub.Play, label string) (stub.Part, error) {
+func stepPart(root string, j job.Job, st *engine.Step, dir string, play stub.Play, label string) (stub.Part, error) {
 	part := partOf(play, label)
 	part.Answer, part.Ask = play.Answer, play.Question
 	part.Signal, part.Summary = cmp.Or(play.Signal, engine.StatusDone), cmp.Or(play.Summary, label)
@@ -144,7 +144,7 @@ func stepPart(root string, j job.Job, st *engine.Step, b tree.Begin, play stub.P
 	}
 	slices.SortFunc(part.Write, func(x, y stub.File) int { return strings.Compare(x.Path, y.Path) })
 	for i, f := range part.Write {
-		base := b.Dir
+		base := dir
 		if layout.IsState(f.Path) {
 			base = root
 		}

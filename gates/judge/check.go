@@ -155,7 +155,7 @@ func (js *Judges) criterion(ctx context.Context, j job.Job, st *engine.Step, b t
 			}
 			_, taken := TakenOf(j)
 			seen.Alone = taken
-			argv, err := js.launches.Command(j, &c, j.Env, rel, stub.Turn{}, nil, seen.Begin)
+			argv, err := js.launches.Command(j, &c, j.Env, rel, stub.Turn{}, "")
 			if err != nil {
 				return launch.Process{}, err
 			}

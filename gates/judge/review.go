@@ -70,7 +70,7 @@ func (js *Judges) reviewByCommand(ctx context.Context, j job.Job, g *engine.Gate
 			}
 			t := job.Turn(j, j.Round.N, 0)
 			t.Gate = g.ID
-			argv, err := js.launches.Command(j, g.Reviewer.Run, j.Env, js.JobDir(j), t, nil, seen.Begin)
+			argv, err := js.launches.Command(j, g.Reviewer.Run, j.Env, js.JobDir(j), t, "")
 			if err != nil {
 				return launch.Process{}, err
 			}

@@ -43,7 +43,7 @@ func (js *Judges) setUp(ctx context.Context, j job.Job, b tree.Begin) ([]launch.
 	if s == nil {
 		return nil, nil
 	}
-	argv, err := js.launches.Command(j, &s.Run, j.Env, "", stub.Turn{}, nil, b)
+	argv, err := js.launches.Command(j, &s.Run, j.Env, "", stub.Turn{}, "")
 	if err != nil {
 		return nil, err
 	}

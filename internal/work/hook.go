@@ -28,7 +28,7 @@ func (k *Work) Hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 		if env == nil {
 			env = &engine.Env{Run: j.Run, Workflow: j.RunInfo.Workflow, Vars: j.Vars}
 		}
-		argv, err := k.launches.Command(j, command, env, rel, stub.Turn{}, nil, tree.Begin{})
+		argv, err := k.launches.Command(j, command, env, rel, stub.Turn{}, "")
 		if err != nil {
 			return launch.Process{}, err
 		}

@@ -115,7 +115,7 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 	if st.Run != nil {
 		return k.command(ctx, j, st, b, t, p, vars)
 	}
-	w, err := k.launches.StepPlayer(j, st, b, t.Dir, t.Try)
+	w, err := k.launches.StepPlayer(j, st, b.Dir, t.Dir, t.Try)
 	if err != nil {
 		return p, err
 	}
@@ -142,7 +142,7 @@ func (k *Work) command(ctx context.Context, j job.Job, st *engine.Step, b tree.B
 	}
 	t := job.Turn(j, j.Attempt.N, 0)
 	t.Step = st.ID
-	argv, err := k.launches.Command(j, st.Run, j.Env, l.Dir, t, st, b)
+	argv, err := k.launches.Command(j, st.Run, j.Env, l.Dir, t, b.Dir)
 	if err != nil {
 		return p, err
 	}

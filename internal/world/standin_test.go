@@ -18,7 +18,6 @@ import (
 	"sluice/internal/job"
 	"sluice/internal/settings"
 	"sluice/internal/stub"
-	"sluice/internal/tree"
 	"sluice/tools/conform"
 )
 
@@ -64,7 +63,7 @@ func TestStandInGetsNoKeys(t *testing.T) {
 	j := b.stepJob("A", 1, 1)
 	j.RunInfo.Stubs = []byte(`{}`)
 	st := b.spec.Step("A")
-	w, err := b.e.StepPlayer(j, st, tree.Begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0)
+	w, err := b.e.StepPlayer(j, st, b.root, ".workflow/runs/w-1/A.1", 0)
 	if err != nil || !w.Stub || w.Set.Model != "" || !slices.Equal(w.Set.Network, []string{settings.NetworkNone}) {
 		t.Fatalf("%+v %v", w, err)
 	}
@@ -72,11 +71,11 @@ func TestStandInGetsNoKeys(t *testing.T) {
 	if all := strings.Join(env, "\n"); err != nil || strings.Contains(all, "SECRET") || strings.Contains(all, "MY_KEY") || !strings.Contains(all, "SLUICE_ROLE=writer") {
 		t.Errorf("%s %v", all, err)
 	}
-	if _, err := b.executor(func(o *Options) { o.Self = "" }).StepPlayer(j, st, tree.Begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0); err == nil {
+	if _, err := b.executor(func(o *Options) { o.Self = "" }).StepPlayer(j, st, b.root, ".workflow/runs/w-1/A.1", 0); err == nil {
 		t.Error("a stand-in without a program")
 	}
 	j.RunInfo.Stubs = nil
-	if w, err := b.e.StepPlayer(j, st, tree.Begin{Dir: b.root}, ".workflow/runs/w-1/A.1", 0); err != nil || w.Stub || w.Name != "claude" {
+	if w, err := b.e.StepPlayer(j, st, b.root, ".workflow/runs/w-1/A.1", 0); err != nil || w.Stub || w.Name != "claude" {
 		t.Errorf("a real run: %+v %v", w, err)
 	}
 }
@@ -90,7 +89,7 @@ func TestStandInParts(t *testing.T) {
 		t.Helper()
 		j := b.stepJob("A", n, 1)
 		j.RunInfo.Stubs = []byte(script)
-		if _, err := b.e.StepPlayer(j, b.spec.Step("A"), tree.Begin{Dir: b.root}, rel, try); err != nil {
+		if _, err := b.e.StepPlayer(j, b.spec.Step("A"), b.root, rel, try); err != nil {
 			t.Fatal(err)
 		}
 		return b.part(rel)
@@ -122,7 +121,7 @@ func TestStandInParts(t *testing.T) {
 	}
 	j := b.stepJob("A", 1, 1)
 	j.RunInfo.Stubs = []byte(`{"steps":{"A":[{"write":{".git/../../x":"t"}}]}}`)
-	if _, err := b.e.StepPlayer(j, b.spec.Step("A"), tree.Begin{Dir: b.root}, rel, 0); err == nil {
+	if _, err := b.e.StepPlayer(j, b.spec.Step("A"), b.root, rel, 0); err == nil {
 		t.Error("it writes outside the repo")
 	}
 }
@@ -161,7 +160,7 @@ func TestStandInSaysItIsNotDone(t *testing.T) {
 			j := b.stepJob("A", 1, 1)
 			j.RunInfo.Stubs = []byte(`{"steps":{"A":[` + c.play + `]}}`)
 			rel := ".workflow/runs/w-1/A.1"
-			if _, err := b.e.StepPlayer(j, b.spec.Step("A"), tree.Begin{Dir: b.root}, rel, 0); err != nil {
+			if _, err := b.e.StepPlayer(j, b.spec.Step("A"), b.root, rel, 0); err != nil {
 				t.Fatal(err)
 			}
 			p := b.part(rel)
