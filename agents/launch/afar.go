@@ -42,8 +42,8 @@ func (f Far) On(st *engine.Step) []string {
 	return on
 }
 
-// Get returns what a worker has stored.
-func (f Far) Get(ctx context.Context, digest string) (io.ReadCloser, error) {
+// Stored returns what a worker has stored.
+func (f Far) Stored(ctx context.Context, digest string) (io.ReadCloser, error) {
 	return f.of.Get(ctx, digest)
 }
 
@@ -144,7 +144,8 @@ func (f Far) launch(ctx context.Context, l Order, prepare func() (Process, error
 
 // order returns the order of a launch that was not sent yet.
 func (f Far) order(ctx context.Context, l Order, prepare func() (Process, error)) (Sent, error) {
-	p, err := f.ls.prepared(ctx, l, prepare)
+	n := launching{ls: f.ls, Order: l, prepare: prepare}
+	p, err := n.prepared(ctx)
 	if err != nil {
 		return Sent{}, err
 	}
@@ -270,7 +271,7 @@ func (f Far) End(ctx context.Context, l Order) (main *Ended, some bool, err erro
 	if f.of == nil {
 		return nil, false, nil
 	}
-	keys, err := f.ls.keysOf(l.Key, layout.SentMark)
+	keys, err := keysOf(f.ls.Layout, l.Key, layout.SentMark)
 	if err != nil {
 		return nil, false, err
 	}

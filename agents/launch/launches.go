@@ -3,10 +3,11 @@
 // by another daemon after a crash: the launch is found by its pid file, or its recorded end is
 // returned.
 //
-// Read process.go first (an Order, the Process it starts, how it Ended), then converse.go (asks an
-// agent until its answer can be read), line.go (the command line), told.go (what an agent said
-// about its end), session.go and conversation.go (conversations), spending.go (what the day has used:
-// process.go starts nothing beyond it, and ends what works), slots.go, stopall.go, stream.go and
+// Read process.go first (Ensure, and how a launch is followed), then begin.go (it is adopted or
+// started), order.go (an Order, the Process it starts, how it Ended), told.go (its end for the engine,
+// and what its agent said about it), converse.go (asks an agent until its answer can be read), line.go
+// (the command line), session.go and conversation.go (conversations), spending.go (what the day has used:
+// begin.go starts nothing beyond it, and process.go ends what works), slots.go, stopall.go, stream.go and
 // log.go. A launch on a worker: sent.go, afar.go, bundle.go. Confinement starts in cage.go: contain.go
 // (what a launch sees of the repo and its own folders), shown.go (what it can read of the machine),
 // owngit.go (its git folder), level.go and unheld.go (runs with unheld launches), private.go and

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"sluice/agents/program"
@@ -110,4 +111,40 @@ func replace(base, rel string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	return errors.Join(err, f.Close())
+}
+
+// homeOf returns the private home of a launch whose home has this owner.
+func homeOf(l layout.Layout, key, owner string) string {
+	run, _, _ := strings.Cut(key, "/")
+	return filepath.Join(l.State, layout.HomesDir, layout.PathElement(run), layout.PathElement(owner))
+}
+
+// Holder names the owner of a launch's private home: its step, its gate or its session. No other
+// launch writes there, so settings with hooks that one leaves affect no other. A judge without a
+// session has an unused home.
+func Holder(l layout.Layout, key string, judges bool) string {
+	if p, ok := programOf(l, key); ok && p.Session != "" {
+		return sessionName(p.Session, p.Agent)
+	}
+	if judges {
+		return judgeHome(key)
+	}
+	_, rest, _ := strings.Cut(key, "/")
+	who, _, _ := strings.Cut(rest, "#")
+	return who
+}
+
+// judgeHome names the private home of a judge's launch and its corrections: nobody wrote there
+// before.
+func judgeHome(key string) string {
+	_, rest, _ := strings.Cut(layout.LaunchOf(key), "/")
+	return "judge." + rest
+}
+
+// leaveHome removes the private home of a judge's ended launch. What cannot be removed goes with
+// the run's.
+func (x *Cage) leaveHome(key string) {
+	if home := homeOf(x.Layout, key, judgeHome(key)); layout.IsDir(home) {
+		_ = os.RemoveAll(home)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"sluice/agents"
 	"sluice/engine"
+	"sluice/internal/layout"
 )
 
 // StopAll ends every launch of a key: its own, and those of its criteria and corrections. main is
@@ -20,7 +21,7 @@ func (ls *Launches) StopAll(ctx context.Context, key string) (main *engine.Exit,
 	if err := ls.opt.Runner.Forbid(ls.PIDFile(key)); err != nil {
 		return nil, false, err
 	}
-	keys, err := ls.keysOf(key, "")
+	keys, err := keysOf(ls.Layout, key, "")
 	if err != nil {
 		return nil, false, err
 	}
@@ -66,8 +67,8 @@ func (ls *Launches) stop(ctx context.Context, key string) (exit *agents.Exit, th
 
 // keysOf returns the key of a launch and of those that belong to it, its criteria and corrections, as
 // far as each has a pid file or, with a mark, that file beside it.
-func (ls *Launches) keysOf(key, mark string) (keys []string, err error) {
-	own := ls.PIDFile(key)
+func keysOf(l layout.Layout, key, mark string) (keys []string, err error) {
+	own := l.PIDFile(key)
 	entries, err := os.ReadDir(filepath.Dir(own))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // nothing was ever launched

@@ -7,9 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"sluice/agents"
 	"sluice/agents/program"
+	"sluice/engine"
 	"sluice/internal/atomicfile"
 	"sluice/internal/layout"
 )
@@ -95,3 +98,73 @@ func (ls *Launches) Told(key string, end Ended) Ended {
 const maxStderr = 8 << 10
 
 func stderrOf(dir string) string { return fileEnd(dir, "stderr", maxStderr) }
+
+// exitOf converts a process's end for the engine.
+func (ls *Launches) exitOf(x agents.Exit, key string) engine.Exit {
+	out := engine.Exit{Code: x.Code, Signal: x.Signal, Stopped: x.Stopped, Lost: x.Lost, NotStarted: x.NotStarted}
+	if name := signalOf(x.Code); name != "" && layout.IsDir(ls.PIDFile(key)+layout.InboxMark) {
+		out.Code, out.Signal = -1, name // a sandbox exits with 128 plus the signal of its process
+	}
+	if x.Stopped {
+		marked(&out, ls.PIDFile(key))
+	}
+	ls.forgive(&out, x.Started, x.Ended)
+	if x.NoCommand {
+		out.Class, out.Why = engine.ClassFatal, x.NotStarted
+	}
+	return out
+}
+
+// marked adds what the marks beside a pid file say of why its process was ended.
+func marked(out *engine.Exit, pidFile string) {
+	if _, err := os.Lstat(pidFile + layout.IdleMark); err == nil {
+		out.Idle = true
+	}
+	if day := strings.TrimSpace(markOf(pidFile, dayMark)); day != "" {
+		*out = waitsForDay(*out, day, "the day's budget is used up")
+	}
+	if why := markOf(pidFile, roomMark); why != "" {
+		out.Class, out.Why = engine.ClassWork, why
+	}
+}
+
+// maxMark limits what a mark contains, in bytes.
+const maxMark = 1 << 10
+
+// markOf returns what a mark beside a pid file contains; "" = there is none.
+func markOf(pidFile, mark string) string {
+	data, err := atomicfile.Read(pidFile+mark, maxMark)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// endingMost is how long the machine may take to shut down. It stops processes in no order: an
+// agent may exit by itself before its host is asked.
+const endingMost = 5 * time.Minute
+
+// forgive makes a launch not count that was lost, ended by a signal or failed while the service or
+// the machine was stopped on purpose.
+func (ls *Launches) forgive(x *engine.Exit, began, over time.Time) {
+	fine := x.Code == 0 && x.Signal == "" && !x.Lost && !x.Stopped
+	if ls.opt.PutDown == nil || x.Class != "" || fine {
+		return
+	}
+	at, now := ls.opt.PutDown(), ls.opt.Now()
+	// From before the clock was set back: every loss until then would not count.
+	if began.IsZero() || at.After(now) {
+		return
+	}
+	meanwhile := x.Code != 0 && over.Before(at.Add(endingMost))
+	if began.Before(at) && (x.Lost || over.After(at) && (x.Signal != "" || x.Stopped || meanwhile)) {
+		x.Class, x.ResumeAt, x.Why = engine.ClassLimit, now, "it was ended with the service, or with the machine, on purpose"
+	}
+}
+
+// signalOf returns the signal of a sandbox's exit code; "" for any other code. The numbers are
+// those that signal(7) gives for x86 and ARM.
+func signalOf(code int) string {
+	return map[int]string{3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
+		11: "SIGSEGV", 15: "SIGTERM"}[code-128]
+}

@@ -94,7 +94,7 @@ func (k *Work) bring(ctx context.Context, j job.Job, b tree.Begin, o tree.Order,
 	return k.Persist(ctx, j.Key, func() error {
 		r := tree.Received{Tip: o.Base, Refused: back.Refused}
 		if back.Refused == "" {
-			pack, err := k.launches.Far.Get(ctx, back.Pack)
+			pack, err := k.launches.Far.Stored(ctx, back.Pack)
 			if err != nil {
 				return err
 			}
