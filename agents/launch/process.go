@@ -57,8 +57,8 @@ type following struct {
 	proc  *agents.Proc
 	dir   string // of its files, absolute
 	quiet quiet
-	meter *meter // nil: its program reports nothing while it works
-	room  *room  // nil: there is no limit
+	meter meter
+	room  *room // nil: there is no limit
 }
 
 // follow waits for the end of a launch that has begun. The error is ctx's.
@@ -80,7 +80,7 @@ func (f *following) follow(ctx context.Context) (Ended, error) {
 func (f *following) await(ctx context.Context) (Ended, error) {
 	ls := f.ls
 	held := layout.IsDir(ls.PIDFile(f.Key) + layout.InboxMark)
-	f.meter = ls.meterOf(f.Order, f.dir)
+	f.meter = ls.meterOf(f.Order)
 	if held {
 		f.room = ls.roomOf(f.Key)
 	}
@@ -97,7 +97,7 @@ func (f *following) await(ctx context.Context) (Ended, error) {
 		switch {
 		case err == nil:
 			ls.ends(f.Key)
-			f.meter.hear(true)
+			f.hear(true)
 			if held && !f.Agent {
 				ls.leaveHome(f.Key)
 			}
@@ -123,7 +123,7 @@ func (f *following) tooMuch() (mark, text string) {
 	if f.Idle > 0 && f.silence() >= f.Idle {
 		return layout.IdleMark, ""
 	}
-	f.meter.look()
+	f.look()
 	if why := f.room.over(); why != "" {
 		return roomMark, why
 	}

@@ -259,51 +259,38 @@ const dayMark = ".day"
 // meterPace is how often an agent's cost so far is read, and the free disk space of a held launch.
 const meterPace = time.Second
 
-// meter reads the cost that an agent's program reports while it works.
+// meter is what an agent's program has reported while it works.
 type meter struct {
-	ls    *Launches
-	clock *Clock
-	dir   string
-	read  *Stream
-	base  program.Usage // of the conversation before
-	told  engine.Usage
-	key   string // of the launch
-	n     int    // lines that it has said: see hear
+	read *Stream       // nil: it reports nothing
+	base program.Usage // of the conversation before
+	told engine.Usage
+	n    int // lines that it has said: see hear
 }
 
-// meterOf returns the meter of a launch; nil if its program reports nothing while it works.
-func (ls *Launches) meterOf(l Order, dir string) *meter {
+// meterOf returns the meter of a launch.
+func (ls *Launches) meterOf(l Order) meter {
 	if !l.Agent {
-		return nil
+		return meter{}
 	}
-	p, ok := programOf(ls.Layout, l.Key)
-	if !ok {
-		return nil
-	}
-	m := &meter{ls: ls, clock: l.Clock, dir: dir, read: NewStream(p.Format, ls.opt.Now), base: p.Base, key: l.Key}
-	if m.read == nil {
-		return nil
-	}
-	return m
+	p, _ := programOf(ls.Layout, l.Key) // without one there is nothing to read
+	return meter{read: NewStream(p.Format, ls.opt.Now), base: p.Base}
 }
 
 // look tells the engine the launch's cost so far, if it has grown.
-func (m *meter) look() {
-	if m == nil {
+func (f *following) look() {
+	m, c := &f.meter, f.Clock
+	if m.read == nil {
 		return
 	}
-	m.hear(false)
-	if m.clock == nil || m.clock.emit == nil {
+	f.hear(false)
+	if c == nil || c.emit == nil {
 		return
 	}
 	used, _ := m.read.Reader.Result().Since(m.base)
-	u := UsageOf(used)
-	if u == m.told {
-		return
+	if u := UsageOf(used); u != m.told {
+		m.told = u
+		c.emit(engine.UsageSeen{Run: c.run, Key: c.key, Usage: c.spent.Plus(u), Day: DayOf(f.ls.opt.Now())})
 	}
-	m.told = u
-	m.clock.emit(engine.UsageSeen{Run: m.clock.run, Key: m.clock.key, Usage: m.clock.spent.Plus(u),
-		Day: DayOf(m.ls.opt.Now())})
 }
 
 // lookAgain returns the time until the next look at a launch; 0 = never: only its end counts.
@@ -342,38 +329,39 @@ func (ls *Launches) MayCost(j job.Job, role string) float64 {
 }
 
 // hear reads what a launch has said since the last call; if ended, all of it.
-func (m *meter) hear(ended bool) {
-	if m == nil {
+func (f *following) hear(ended bool) {
+	read := f.meter.read
+	if read == nil {
 		return
 	}
 	names := []string{"stdout", "stdout" + agents.TailSuffix}
 	// The parts were joined since: the head's new text was read as the tail.
-	if ended && m.read.Offsets[names[1]] > 0 {
+	if ended && read.Offsets[names[1]] > 0 {
 		names = names[1:]
 	}
-	for was := int64(-1); was != m.read.Total(); {
-		was = m.read.Total()
+	for was := int64(-1); was != read.Total(); {
+		was = read.Total()
 		var events []program.Event
 		for _, name := range names {
-			events = append(events, m.read.More(m.dir, name)...)
+			events = append(events, read.More(f.dir, name)...)
 		}
-		m.say(events)
+		f.say(events)
 		if !ended {
 			return
 		}
 	}
-	m.say(m.read.Reader.Take([]byte("\n"))) // the last line may lack its end
+	f.say(read.Reader.Take([]byte("\n"))) // the last line may lack its end
 }
 
 // say adds events to the log of the run.
-func (m *meter) say(events []program.Event) {
+func (f *following) say(events []program.Event) {
 	var lines []Said
 	for _, e := range events {
 		if l, ok := LineOf(e); ok {
-			m.n++
-			l.N = m.n
+			f.meter.n++
+			l.N = f.meter.n
 			lines = append(lines, l)
 		}
 	}
-	m.ls.Log.Say(m.key, lines)
+	f.ls.Log.Say(f.Key, lines)
 }
