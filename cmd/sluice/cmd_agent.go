@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,10 +54,7 @@ launched needs no flags: its environment names the run and the attempt.`,
 func sendSignal(con *console.Console, p *workspace.Workspace, step, status, words, run, answer string) error {
 	known := []string{signals.Done, signals.Failed, signals.Blocked}
 	if !slices.Contains(known, status) {
-		advice := "one of: done, failed, blocked"
-		if near := text.Meant(status, known); near != "" {
-			advice = "did you mean --status " + near + "?"
-		}
+		advice := text.MeantOr("one of: "+strings.Join(known, ", "), "--status ", status, known)
 		return fault.Misused(advice, "no status %q", clean(status))
 	}
 	if !ids.Valid(step) {

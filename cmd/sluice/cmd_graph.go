@@ -72,10 +72,7 @@ func drawGraph(
 		picture = string(graph.Strip(spec, states, o))
 	default:
 		known := []string{"text", "mermaid", "dot", "svg", "strip"}
-		advice := "one of: text, mermaid, dot, svg, strip"
-		if near := text.Meant(format, known); near != "" {
-			advice = "did you mean --format " + near + "?"
-		}
+		advice := text.MeantOr("one of: "+strings.Join(known, ", "), "--format ", format, known)
 		return fault.Misused(advice, "no format %q", clean(format))
 	}
 	con.Print("%s", strings.TrimRight(picture, "\n"))

@@ -113,10 +113,7 @@ func templateNamed(name string) (specs.Template, error) {
 		}
 		names = append(names, t.Name)
 	}
-	advice := "`sluice init --list` names them"
-	if near := text.Meant(name, names); near != "" {
-		advice = "did you mean --template " + near + "?"
-	}
+	advice := text.MeantOr("`sluice init --list` names them", "--template ", name, names)
 	return specs.Template{}, fault.Misused(advice, "no shipped workflow %q", clean(name))
 }
 

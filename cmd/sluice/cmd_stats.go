@@ -93,10 +93,7 @@ func hasRun(c *stats.Counter) error {
 		return fault.Failed("`sluice stats` counts it with the runs it belongs to",
 			"workflow %q ran only for other workflows", clean(c.Workflow))
 	}
-	advice := "`sluice ls --all` lists the runs"
-	if near := text.Meant(c.Workflow, slices.Sorted(maps.Keys(known))); near != "" {
-		advice = "did you mean " + near + "?"
-	}
+	advice := text.MeantOr("`sluice ls --all` lists the runs", "", c.Workflow, slices.Sorted(maps.Keys(known)))
 	return fault.Failed(advice, "no run of a workflow %q yet", clean(c.Workflow))
 }
 

@@ -47,9 +47,7 @@ func FlagFault(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := text.Meant(name, names); near != "" {
-			advice = "did you mean --" + near + "?"
-		}
+		advice = text.MeantOr(advice, "--", name, names)
 		what = "unknown flag --" + name
 	}
 	return fault.Misused(advice, "%s: %s", cmd.CommandPath(), what)

@@ -33,10 +33,7 @@ func (d *Decision) unknown(con *console.Console, st daemon.Status, known []strin
 				text.Line(d.Gate), r.ID, end(*g), r.Phase, render.Ago(con.Now().Sub(r.Ended)))
 		}
 	}
-	advice := "`sluice inbox` lists what waits for you"
-	if near := text.Meant(d.Gate, known); near != "" {
-		advice = "did you mean " + near + "?"
-	}
+	advice := text.MeantOr("`sluice inbox` lists what waits for you", "", d.Gate, known)
 	if d.Run != "" {
 		return fault.Failed(advice, "no gate %q in a live run %q", text.Line(d.Gate), text.Line(d.Run))
 	}

@@ -86,10 +86,7 @@ func (c *Choice) Choose(con *console.Console, root string) error {
 		if c.Given[i] && !slices.Contains(knownAgents(), name) {
 			advice := "use one of " + strings.Join(knownAgents(), ", ") + ", and change " + layout.WorkflowDir +
 				"/config.yaml then"
-			if near := text.Meant(name, knownAgents()); near != "" {
-				advice = "did you mean " + near + "?"
-			}
-			return fault.Misused(advice, "sluice has no settings for an agent %q", text.Line(name))
+			return fault.Misused(text.MeantOr(advice, "", name, knownAgents()), "sluice has no settings for an agent %q", text.Line(name))
 		}
 	}
 	ask := con.Asks()
@@ -168,10 +165,7 @@ func pick(con *console.Console, question string, names []string, usual string) (
 		if err != nil || slices.Contains(names, got) {
 			return got, err
 		}
-		advice := "type one of them"
-		if near := text.Meant(got, names); near != "" {
-			advice = "did you mean " + near + "?"
-		}
+		advice := text.MeantOr("type one of them", "", got, names)
 		con.Print("  %s", con.Paint(console.Yellow, fmt.Sprintf("no agent %q here: %s", text.Line(got), advice)))
 	}
 }

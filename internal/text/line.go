@@ -38,6 +38,15 @@ func Plural(n int, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
+// MeantOr is the advice about a name that is not known: the nearest of the known ones, with what precedes it on the
+// command line, or else the other advice.
+func MeantOr(otherwise, before, name string, known []string) string {
+	if near := Meant(name, known); near != "" {
+		return "did you mean " + before + near + "?"
+	}
+	return otherwise
+}
+
 // DidYouMean is the end of a message that names the nearest of the known names; "" if none is near.
 func DidYouMean(name string, known []string) string {
 	if near := Meant(name, known); near != "" {

@@ -86,10 +86,7 @@ func PickRun(runs []daemon.RunStatus, name string) (string, error) {
 	if newest != "" {
 		return newest, nil
 	}
-	advice := "`sluice ls` names them"
-	if near := text.Meant(name, known); near != "" {
-		advice = "did you mean " + near + "?"
-	}
+	advice := text.MeantOr("`sluice ls` names them", "", name, known)
 	return "", fault.Failed(advice, "no run %q in this repo", text.Line(name))
 }
 
@@ -116,10 +113,7 @@ func RunWith(ctx context.Context, v Viewer, name, what string) (daemon.RunStatus
 	if found != nil {
 		return v.Run(ctx, found.ID)
 	}
-	advice := "`sluice status` names the steps and gates"
-	if near := text.Meant(what, known); near != "" {
-		advice = "did you mean " + near + "?"
-	}
+	advice := text.MeantOr("`sluice status` names the steps and gates", "", what, known)
 	return daemon.RunStatus{}, fault.Failed(advice, "no step or gate %q in a run of this repo", text.Line(what))
 }
 

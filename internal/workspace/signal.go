@@ -53,10 +53,7 @@ func (p *Workspace) Awaits(ctx context.Context, step, run string) error {
 	if there {
 		return fault.Failed(advice, "no attempt of %s is at work now", text.Line(step))
 	}
-	advice = "`sluice status` names the steps"
-	if near := text.Meant(step, known); near != "" {
-		advice = "did you mean " + near + "?"
-	}
+	advice = text.MeantOr("`sluice status` names the steps", "", step, known)
 	return fault.Failed(advice, "no step %q in a live run", text.Line(step))
 }
 
