@@ -48,13 +48,10 @@ func abortRun(ctx context.Context, a *app, args []string, why string) error {
 		return err
 	}
 	if s != nil {
-		done, err := s.Do(ctx, ev, "command")
+		done, err := ask(ctx, s, id, ev)
 		s.Close()
-		if err == nil {
-			return tellSteered(&a.Console, id, done)
-		}
 		if !errors.Is(err, daemon.ErrStopped) && !errors.Is(err, daemon.ErrNotServed) {
-			return err
+			return tellSteered(&a.Console, done, err)
 		}
 	}
 	return abortHere(ctx, a, p, ev)
@@ -85,13 +82,10 @@ func abortHere(ctx context.Context, a *app, p *workspace.Workspace, ev engine.Ab
 	if err != nil {
 		return err
 	}
-	s := daemon.NewClient(p.State)
+	s := p.Client()
 	defer s.Close()
-	done, err := s.Do(ctx, ev, "command")
-	if err == nil {
-		err = tellSteered(&a.Console, ev.Run, done)
-	}
-	if err == nil {
+	done, err := ask(ctx, s, ev.Run, ev)
+	if err = tellSteered(&a.Console, done, err); err == nil {
 		err = h.Quiet(ctx, ev.Run)
 	}
 	if err == nil {

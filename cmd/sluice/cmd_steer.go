@@ -78,10 +78,7 @@ func retryHere(ctx context.Context, a *app, p *workspace.Workspace, args []strin
 		if err := s.Reload(ctx); err != nil { // the settings may have been fixed
 			return "", 0, err
 		}
-		done, err := s.Do(ctx, event(r.ID, args), "command")
-		if err == nil && done.Ignored != "" {
-			err = fault.Failed("`sluice status "+r.ID+"` shows its state", "nothing was done: %s", done.Ignored)
-		}
+		done, err := ask(ctx, s, r.ID, event(r.ID, args))
 		return r.ID, done.Seq, err
 	})
 }
@@ -91,11 +88,8 @@ func steer(a *app, event func(run string, args []string) engine.Event) func(*cob
 	return func(cmd *cobra.Command, args []string) error {
 		return onRun(cmd.Context(), a, args,
 			func(ctx context.Context, _ *workspace.Workspace, s workspace.Service, id string) error {
-				done, err := workspace.Do(ctx, s, event(id, args), "command")
-				if err != nil {
-					return err
-				}
-				return tellSteered(&a.Console, id, done)
+				done, err := ask(ctx, s, id, event(id, args))
+				return tellSteered(&a.Console, done, err)
 			})
 	}
 }
@@ -130,9 +124,19 @@ func notDone(err error) error {
 	return fault.Exit(fault.ExitFailed)
 }
 
-func tellSteered(con *console.Console, run string, done daemon.Done) error {
-	if done.Ignored != "" {
-		return fault.Failed("`sluice status "+run+"` shows its state", "nothing was done: %s", done.Ignored)
+// ask sends an event about a run to the process that serves it. An ignored one is an error.
+func ask(ctx context.Context, s workspace.Service, run string, ev engine.Event) (daemon.Done, error) {
+	done, err := workspace.Do(ctx, s, ev, "command")
+	if err == nil && done.Ignored != "" {
+		err = fault.Failed("`sluice status "+run+"` shows its state", "nothing was done: %s", done.Ignored)
+	}
+	return done, err
+}
+
+// tellSteered prints what ask has brought about.
+func tellSteered(con *console.Console, done daemon.Done, err error) error {
+	if err != nil {
+		return err
 	}
 	if con.JSON {
 		return con.Document(done)

@@ -50,12 +50,8 @@ kept on its salvage ref. Prints the command that opens the agent's conversation 
 Nothing of the step is launched, and its time does not count for the run, until ` + "`sluice handback STEP`" + `.`,
 		Example: "sluice takeover tests\nsluice takeover tests --run phase-4-1", Args: console.Between(1, 1),
 		RunE: onStep(a, &run, func(ctx context.Context, p *workspace.Workspace, s workspace.Service, run, step string) error {
-			done, err := s.Do(ctx, engine.TakeoverRequested{Run: run, Step: step}, "command")
-			if err != nil {
+			if _, err := ask(ctx, s, run, engine.TakeoverRequested{Run: run, Step: step}); err != nil {
 				return err
-			}
-			if done.Ignored != "" {
-				return fault.Failed("`sluice status "+run+"` shows its state", "nothing was done: %s", done.Ignored)
 			}
 			return tellTakeover(ctx, &a.Console, p, s, run, step)
 		}),
@@ -73,11 +69,8 @@ the step counts as done: it is checked and judged at its gate as always.`,
 		Example: "sluice handback tests -m \"the parser is fixed, now the tests\"\nsluice handback tests --done",
 		Args:    console.Between(1, 1),
 		RunE: onStep(a, &run, func(ctx context.Context, _ *workspace.Workspace, s workspace.Service, run, step string) error {
-			done, err := s.Do(ctx, engine.HandbackRequested{Run: run, Step: step, Done: isDone, Text: words}, "command")
-			if err != nil {
-				return err
-			}
-			return tellSteered(&a.Console, run, done)
+			done, err := ask(ctx, s, run, engine.HandbackRequested{Run: run, Step: step, Done: isDone, Text: words})
+			return tellSteered(&a.Console, done, err)
 		}),
 	})
 	cmd.Flags().StringVar(&run, "run", "", "the `RUN` of the step (default: the only live run)")
