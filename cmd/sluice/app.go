@@ -7,6 +7,8 @@ import (
 
 	"sluice/daemon"
 	"sluice/internal/console"
+	"sluice/internal/decide"
+	"sluice/internal/fault"
 	"sluice/internal/serve"
 	"sluice/internal/workspace"
 )
@@ -37,6 +39,15 @@ func (a *app) bare(ctx context.Context) (*workspace.Workspace, error) {
 // serving returns how a process of this app serves repos.
 func (a *app) serving(set []string) serve.Options {
 	return serve.Options{Console: &a.Console, Set: set, Version: version}
+}
+
+// forPersons refuses the command in the environment of an attempt: only a person does this.
+func (a *app) forPersons(does, advice string) error {
+	if decide.InAttempt(&a.Console) == nil {
+		return nil
+	}
+	return fault.Failed(advice, "only a person %s, and this is the environment of an attempt (%s)", does,
+		clean(a.Getenv("SLUICE_RUN")))
 }
 
 // withView runs do with the repo and its Viewer.

@@ -8,7 +8,6 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/decide"
-	"sluice/internal/fault"
 )
 
 func passCommand(a *app) *cobra.Command {
@@ -50,9 +49,9 @@ func decisionCommand(a *app, use, outcome, short, long, example string) *cobra.C
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example, Args: console.Between(n, n),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if at := a.Getenv("SLUICE_TOKEN"); at != "" {
-				return fault.Failed("end the step with `sluice signal`, and leave the gate to a person",
-					"only a person decides a gate, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
+			err := a.forPersons("decides a gate", "end the step with `sluice signal`, and leave the gate to a person")
+			if err != nil {
+				return err
 			}
 			d.Gate, d.Outcome = args[0], outcome
 			if outcome == "" {

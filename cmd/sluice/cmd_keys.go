@@ -37,11 +37,12 @@ token that must be touched (ssh-keygen -t ed25519-sk); next best, a key with a p
 	return cmd
 }
 
+func forKeys(a *app) error { return a.forPersons("manages keys", "leave the keys to a person") }
+
 // keysPlace finds the repo for a caller who may change or use the list: no agent.
 func keysPlace(ctx context.Context, a *app) (*workspace.Workspace, error) {
-	if a.Getenv("SLUICE_TOKEN") != "" {
-		return nil, fault.Failed("leave the keys to a person",
-			"only a person manages keys, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
+	if err := forKeys(a); err != nil {
+		return nil, err
 	}
 	return a.place(ctx)
 }
@@ -316,9 +317,8 @@ Without sluice: ssh-keygen -Y sign -n sluice-gate -f KEY FILE, then cat FILE FIL
 			"~/.ssh/id_ed25519_sk -o pass.signed",
 		Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.Getenv("SLUICE_TOKEN") != "" {
-				return fault.Failed("leave the keys to a person",
-					"only a person manages keys, and this is the environment of an attempt")
+			if err := forKeys(a); err != nil {
+				return err
 			}
 			if key == "" {
 				return fault.Misused("name the file of your key: --key ~/.ssh/id_ed25519_sk", "sluice keys sign: --key is missing")

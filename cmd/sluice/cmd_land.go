@@ -50,9 +50,8 @@ signed if your git settings ask for it. A branch that differs from what a gate p
 		Example: "sluice land last\nsluice land phase-4-1 --rebase --close\nsluice land phase-4-1 --pr",
 		Args:    console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if a.Getenv("SLUICE_TOKEN") != "" {
-				return fault.Failed("leave the landing to a person",
-					"only a person lands work, and this is the environment of an attempt (%s)", clean(a.Getenv("SLUICE_RUN")))
+			if err = a.forPersons("lands work", "leave the landing to a person"); err != nil {
+				return err
 			}
 			if l.How, err = w.chosen(); err != nil {
 				return err

@@ -88,10 +88,8 @@ state folder, readable by you alone.`,
 
 // person finds the repo for a person who decides what may start.
 func (a *app) person(ctx context.Context) (*workspace.Workspace, error) {
-	if a.Getenv("SLUICE_TOKEN") != "" {
-		return nil, fault.Failed("leave this to a person",
-			"only a person says what starts by itself, and this is the environment of an attempt (%s)",
-			clean(a.Getenv("SLUICE_RUN")))
+	if err := a.forPersons("says what starts by itself", "leave this to a person"); err != nil {
+		return nil, err
 	}
 	return a.place(ctx)
 }
