@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"sluice/daemon"
 	"sluice/internal/approval/passkey"
 	"sluice/internal/console"
 	"sluice/internal/fault"
@@ -89,19 +88,9 @@ func device(site passkey.Site) string {
 	return "phone"
 }
 
-// pageAddress asks the daemon where its page is. The page listens from then on.
+// pageAddress returns where the page is, at which passkeys are created.
 func pageAddress(ctx context.Context, con *console.Console) (string, error) {
-	home, err := workspace.Home(con)
-	if err != nil {
-		return "", err
-	}
-	c := daemon.NewDaemonClient(home)
-	defer c.Close()
-	link, err := c.Web(ctx)
-	if errors.Is(err, daemon.ErrNotServed) {
-		return "", fault.Failed("start it: `sluice watch add` in your repo, then `sluice daemon` or `sluice service install`",
-			"passkeys are created on the daemon's page, and no daemon runs now")
-	}
+	link, err := pageLink(ctx, con)
 	if err != nil {
 		return "", err
 	}

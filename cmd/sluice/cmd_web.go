@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -22,21 +23,10 @@ listens on this machine only, from the first link until the daemon ends.`,
 		Example: "sluice web\nsluice web --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.Getenv("SLUICE_TOKEN") != "" {
-				return fault.Failed("leave the page to a person",
-					"only a person may open the page, and this is the environment of an attempt")
-			}
-			home, err := workspace.Home(&a.Console)
-			if err != nil {
+			if err := a.forPersons("may open the page", "leave the page to a person"); err != nil {
 				return err
 			}
-			c := daemon.NewDaemonClient(home)
-			defer c.Close()
-			url, err := c.Web(cmd.Context())
-			if errors.Is(err, daemon.ErrNotServed) {
-				return fault.Failed("`sluice watch add` in your repo, then `sluice daemon` or `sluice service install`",
-					"the daemon serves the page, and no daemon runs now")
-			}
+			url, err := pageLink(cmd.Context(), &a.Console)
 			if err != nil {
 				return err
 			}
@@ -48,4 +38,20 @@ listens on this machine only, from the first link until the daemon ends.`,
 		},
 	}
 	return a.JSONFlag(cmd)
+}
+
+// pageLink asks the daemon for a link to its page. The page listens from then on.
+func pageLink(ctx context.Context, con *console.Console) (string, error) {
+	home, err := workspace.Home(con)
+	if err != nil {
+		return "", err
+	}
+	c := daemon.NewDaemonClient(home)
+	defer c.Close()
+	link, err := c.Web(ctx)
+	if errors.Is(err, daemon.ErrNotServed) {
+		err = fault.Failed("start it: `sluice watch add` in your repo, then `sluice daemon` or `sluice service install`",
+			"the daemon serves the page, and no daemon runs now")
+	}
+	return link, err
 }
