@@ -40,7 +40,7 @@ type diff func(ctx context.Context, read func(io.Reader) error) error
 // changes renders the part of the changes that the address asks for, with the comments of the page: all,
 // one file from a row on, the rest of a long line, or the list from a file on.
 func (s *Server) changes(r *http.Request, at repo, p *gatePage) (err error) {
-	ctx, sh, c := r.Context(), p.shown, &p.Changes
+	ctx, sh, c := r.Context(), p.Shown, &p.Changes
 	*c = changes{}
 	c.Twice = sh.Attempt != nil && sh.Attempt.N > 1 && sh.Taken != ""
 	c.Since = c.Twice && r.URL.Query().Get("since") != ""

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/fault"
 	"sluice/internal/findings"
@@ -21,7 +20,7 @@ import (
 // decide accepts a person's answer at a gate. An answer that does not count comes back on the page,
 // with the reason.
 func (s *Server) decide(r *http.Request) (to string, v *view, err error) {
-	err = atGate(s, r, func(at repo, run daemon.RunStatus, p *gatePage) error {
+	err = atGate(s, r, func(at repo, p *gatePage) error {
 		words := strings.TrimSpace(r.PostForm.Get("text"))
 		refuse := func(why string) error {
 			p.Failed, p.Kept = why, words
@@ -37,7 +36,7 @@ func (s *Server) decide(r *http.Request) (to string, v *view, err error) {
 			to = p.URL
 			return nil
 		}
-		ev, why := s.answer(r, p, run, words)
+		ev, why := s.answer(r, p, words)
 		if why != "" {
 			return refuse(why)
 		}
@@ -100,16 +99,16 @@ func hand(ctx context.Context, d *drafts, at repo, p *gatePage, ev engine.Answer
 }
 
 // answer returns the event of an answer, or why it does not count.
-func (s *Server) answer(r *http.Request, p *gatePage, run daemon.RunStatus, words string) (engine.Answered, string) {
+func (s *Server) answer(r *http.Request, p *gatePage, words string) (engine.Answered, string) {
 	f := r.PostForm
-	ev := engine.Answered{Run: run.ID, Gate: p.Gate, Outcome: f.Get("outcome"), Text: words}
+	ev := engine.Answered{Run: p.Run, Gate: p.Gate.ID, Outcome: f.Get("outcome"), Text: words}
 	round, err := strconv.Atoi(f.Get("round"))
 	shown := formData{round, f.Get("digest"), f.Get("shown")}
 	switch {
 	case err != nil:
 		return ev, "the form names no round: look again"
 	case !p.Open:
-		return ev, fmt.Sprintf("gate %s does not ask a person now: it is %s", p.Gate, p.StateWords)
+		return ev, fmt.Sprintf("gate %s does not ask a person now: it is %s", p.Gate.ID, p.StateWords)
 	case round != p.Form.Round:
 		return ev, fmt.Sprintf("it was an answer to round %d, and round %d is open now: look again", round, p.Form.Round)
 	case shown.Digest != p.Form.Digest:
@@ -122,7 +121,7 @@ func (s *Server) answer(r *http.Request, p *gatePage, run daemon.RunStatus, word
 		return ev, why
 	}
 	if !slices.ContainsFunc(p.Acts, func(a act) bool { return a.Outcome == ev.Outcome }) {
-		return ev, fmt.Sprintf("gate %s does not accept %q now", p.Gate, text.Line(ev.Outcome))
+		return ev, fmt.Sprintf("gate %s does not accept %q now", p.Gate.ID, text.Line(ev.Outcome))
 	}
 	ev.Round = round
 	if ev.Outcome == engine.OutcomeFail || ev.Outcome == engine.OutcomeVeto {
@@ -131,7 +130,7 @@ func (s *Server) answer(r *http.Request, p *gatePage, run daemon.RunStatus, word
 		}
 		ev.Findings, err = findingsOf(p.Drafts)
 	} else if ev.Outcome == engine.OutcomePass && len(p.Fields) > 0 {
-		ev.Answer, err = answerOf(p, run, f["field"])
+		ev.Answer, err = answerOf(p, f["field"])
 	}
 	if err != nil {
 		return ev, text.Message(err.Error())
@@ -155,12 +154,8 @@ func findingsOf(drafts []comment) (json.RawMessage, error) {
 }
 
 // answerOf reads the fields of an answer, in the order of its questions.
-func answerOf(p *gatePage, run daemon.RunStatus, fields []string) (json.RawMessage, error) {
-	_, g := run.Gate(p.Gate)
-	if g == nil {
-		return nil, errNotFound{"no such gate"}
-	}
-	f, err := form.New(g.AnswerSchema)
+func answerOf(p *gatePage, fields []string) (json.RawMessage, error) {
+	f, err := form.New(p.Gate.AnswerSchema)
 	if err != nil {
 		return nil, err
 	}
@@ -193,13 +188,14 @@ func sure(r *http.Request, p *gatePage, ev engine.Answered) *view {
 
 // sureOf is the question before a pass or a route.
 func sureOf(p *gatePage, ev engine.Answered) surePage {
-	q := press.Pass{Run: p.Run, Gate: p.Gate, GateName: p.Name, Round: p.Round, Step: p.Step,
+	g := p.Gate
+	q := press.Pass{Run: p.Run, Gate: g.ID, GateName: g.Name, Round: g.Round, Step: p.Step, StepName: p.StepName,
 		Answer: form.Shown(ev.Answer)}
-	if p.Commit == "" {
+	if p.Taken == "" {
 		q.Content = p.Form.Digest
 	}
 	out := surePage{Question: q.Question(), Outcome: ev.Outcome, Text: ev.Text, URL: p.URL, Form: p.Form,
-		Commit: p.Commit, Unsent: len(p.Drafts)}
+		Commit: p.Taken, Unsent: len(p.Drafts)}
 	if c := p.Changes; c.Files > 0 && !c.Since {
 		out.Changes = fmt.Sprintf("%s changed, +%d −%d", text.Plural(c.Files, "file"), c.Added, c.Removed)
 	}
@@ -210,7 +206,7 @@ func sureOf(p *gatePage, ev engine.Answered) surePage {
 	}
 	if ev.Outcome != engine.OutcomePass {
 		out.Question = fmt.Sprintf("Decide %s at %s, round %d of %s: step %s?", text.Line(ev.Outcome),
-			text.Title(p.Gate, p.Name), p.Round, text.Line(p.Run), p.Step)
+			text.Title(g.ID, g.Name), g.Round, text.Line(p.Run), text.Title(p.Step, p.StepName))
 	}
 	return out
 }

@@ -16,7 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"sluice/daemon"
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
 	"sluice/internal/findings"
@@ -160,18 +159,18 @@ func (d *drafts) drop(key draftKey) error {
 // draft saves the feedback and comments of a form that is not sent. What cannot be saved comes back on
 // the page.
 func (s *Server) draft(r *http.Request) (to string, v *view, err error) {
-	err = atGate(s, r, func(at repo, run daemon.RunStatus, p *gatePage) error {
+	err = atGate(s, r, func(at repo, p *gatePage) error {
 		words := strings.TrimSpace(r.PostForm.Get("text"))
 		all, err := merged(p.Drafts, r.PostForm)
 		if err == nil {
 			_, err = findingsOf(all)
 		}
-		if given := r.PostForm.Get("round"); err == nil && given != strconv.Itoa(p.Round) {
+		if given := r.PostForm.Get("round"); err == nil && given != strconv.Itoa(p.Gate.Round) {
 			err = fault.New("look at the round that is open now", "they were about round %s", text.Line(given))
 		}
 		if err == nil && !p.Open {
 			words = joined(words, unkept(r.PostForm), p.Kept)
-			err = fault.New("look at what is asked now", "gate %s does not ask a person now", p.Gate)
+			err = fault.New("look at what is asked now", "gate %s does not ask a person now", p.Gate.ID)
 		}
 		if err == nil {
 			to = p.URL + "#" + r.PostForm.Get("row")

@@ -27,26 +27,17 @@ import (
 
 // gatePage is a gate, with all that a person needs to decide.
 type gatePage struct {
-	Repo, Run, URL, RunURL string
-	Gate, Name, Title      string
-	Step, Task             string
-	State, StateWords      string
-	Round                  int
-	Why                    string
-	Until                  time.Time // of the veto window
-	Commit, Base           string
-	Who, Trust, Exposed    string
-	Signed, Stub           bool
-	Spent                  string
-	Law, Beside, Hidden    []string
+	*show.Shown
+	Repo, URL, RunURL      string
+	Title, StateWords, Why string
+	Who, Spent             string
+	Signed                 bool
 	Checks                 []checkLine
 	Hold                   bool // all of them
 	Verdicts               []verdictLine
-	Unread                 string // a reply that is no verdict
 	Options                []string
 	Findings               []findingLine
 	Earlier                []earlierRound
-	Notes                  []engine.Note
 	Said, Answer           string // what the step's agent said of its work, and its answer
 	AttemptURL             string
 	Changes                changes
@@ -68,8 +59,7 @@ type gatePage struct {
 	Was  string // hash of the words that were kept when it was made
 	From int    // the earlier round that they were written about
 
-	shown *show.Shown
-	key   draftKey
+	key draftKey
 }
 
 type checkLine struct {
@@ -106,7 +96,7 @@ type formData struct {
 }
 
 func (s *Server) gate(r *http.Request) (v view, err error) {
-	err = atGate(s, r, func(at repo, run daemon.RunStatus, p *gatePage) error {
+	err = atGate(s, r, func(at repo, p *gatePage) error {
 		if !followed(r) { // the changes are no part that follows
 			err = s.changes(r, at, p)
 		}
@@ -122,13 +112,13 @@ func gateView(at repo, p *gatePage) view {
 }
 
 // atGate is look, with the page of the gate that the address names.
-func atGate(s *Server, r *http.Request, do func(at repo, run daemon.RunStatus, p *gatePage) error) error {
+func atGate(s *Server, r *http.Request, do func(at repo, p *gatePage) error) error {
 	return s.look(r, func(at repo, vw workspace.Viewer, served bool, run daemon.RunStatus) error {
 		p, err := s.gatePage(r, at, vw, served, run)
 		if err != nil {
 			return err
 		}
-		return do(at, run, p)
+		return do(at, p)
 	})
 }
 
@@ -145,26 +135,22 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 	}
 	g := *sh.Gate
 	url := runURL(at.Name, run.ID)
-	p := &gatePage{Repo: at.Name, Run: run.ID, RunURL: url, URL: url + "/g/" + id, Gate: id, Name: g.Name,
-		Title: cmp.Or(sh.LookFor, text.Title(id, g.Name)), Step: text.Title(sh.Step, sh.StepName), Task: sh.Task,
-		State: g.State, StateWords: render.GateState(g), Round: g.Round, Why: why(g.Why),
-		Until:  g.Until,
-		Commit: sh.Taken, Base: sh.Base(), Trust: sh.Trust, Exposed: sh.Exposed,
-		Signed: g.Trust == engine.TrustSigned, Stub: sh.Stubbed, Spent: render.Spent(run.Usage, run.Budget),
-		Notes: sh.Notes, Served: served, shown: sh,
+	p := &gatePage{Shown: sh, Repo: at.Name, RunURL: url, URL: url + "/g/" + id,
+		Title: cmp.Or(sh.LookFor, text.Title(id, g.Name)), StateWords: render.GateState(g), Why: why(g.Why),
+		Signed: g.Trust == engine.TrustSigned, Spent: render.Spent(run.Usage, run.Budget), Served: served,
 		key: keyOf(at, s.passkeys.writer(r), run.ID, id, g.Round)}
 	p.Who = "anyone on this machine"
 	if len(g.Approvers) > 0 {
 		p.Who = strings.Join(g.Approvers, ", ") + ", except who worked on it"
 	}
 	p.Open = served && run.Live() && slices.Contains([]string{engine.OnHuman, engine.OnWindow, engine.Approved}, g.State)
-	p.acts(g)
-	p.known(sh)
+	p.acts()
+	p.known()
 	if at := sh.Attempt; at != nil {
 		p.AttemptURL = attemptURL(url, sh.Step, at.N)
 		p.Said, p.Answer, p.Options = at.Summary, show.Readable(at.Answer), at.Options
 		p.Hold = at.Checked && at.Failure == ""
-		p.verdicts(sh, g)
+		p.verdicts()
 	}
 	p.Form = formData{g.Round, g.Reviewed, s.stamp(p.URL, g.Round, g.Reviewed)}
 	if g.State == engine.OnHuman && len(g.AnswerSchema) > 0 {
@@ -188,7 +174,7 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 	} else {
 		p.Kept = joined(kept.Words, kept.Comments, "")
 	}
-	return p, s.passkeys.signing(r, at, p, g)
+	return p, s.passkeys.signing(r, at, p)
 }
 
 // why returns why a person is asked, where that is not simply the gate's level.
@@ -200,10 +186,11 @@ func why(reason string) string {
 }
 
 // AtRound is what a command that passes this round names.
-func (p *gatePage) AtRound() string { return daemon.AtRound(p.Gate, p.Round) }
+func (p *gatePage) AtRound() string { return daemon.AtRound(p.Gate.ID, p.Gate.Round) }
 
 // acts are the buttons of a gate in its state.
-func (p *gatePage) acts(g daemon.GateStatus) {
+func (p *gatePage) acts() {
+	g := p.Gate
 	if !p.Open {
 		return
 	}
@@ -217,8 +204,8 @@ func (p *gatePage) acts(g daemon.GateStatus) {
 		case engine.OutcomeVeto:
 		case engine.OutcomePass:
 			label := "Pass"
-			if p.Commit != "" {
-				label = "Pass " + p.Commit[:min(len(p.Commit), 7)]
+			if p.Taken != "" {
+				label = "Pass " + p.Taken[:min(len(p.Taken), 7)]
 			}
 			p.Acts = append(p.Acts, act{o, label, "go", false})
 		case engine.OutcomeFail:
@@ -237,45 +224,34 @@ func rank(a act) int { return slices.Index([]string{"no", "", "go"}, a.Class) }
 const checkMost = 64 << 10
 
 // known adds the results of checks, reviewers and earlier rounds.
-func (p *gatePage) known(sh *show.Shown) {
-	for _, c := range sh.Checked {
+func (p *gatePage) known() {
+	for _, c := range p.Checked {
 		html, left := ansi.HTML([]byte(c.Output), checkMost)
 		p.Checks = append(p.Checks, checkLine{c.Command, template.HTML(html), left})
 	}
-	for _, b := range sh.Law {
-		p.Law = append(p.Law, b.Path)
-	}
-	for _, b := range sh.Beside {
-		p.Beside = append(p.Beside, b.Path)
-	}
-	for _, b := range sh.Hidden {
-		p.Hidden = append(p.Hidden, b.Path)
-	}
-	for _, f := range sh.Since {
+	for _, f := range p.Since {
 		from := "the reviewer"
 		if f.Comment {
 			from = "a person"
 		}
 		p.Findings = append(p.Findings, findingLine{f.State, f.Place(), f.Message, f.Severity, from})
 	}
-	for _, q := range sh.Earlier {
+	for _, q := range p.Shown.Earlier {
 		outcome := cmp.Or(q.Outcome, q.State)
 		if q.Veto {
 			outcome = engine.OutcomeVeto
 		}
 		p.Earlier = append(p.Earlier, earlierRound{q.N, outcome, render.By(q.ByKind, q.By), q.Feedback})
 	}
-	if sh.Unread != nil {
-		p.Unread = sh.Unread.End
-	}
 }
 
 // verdicts adds what was said of the work, by this gate last.
-func (p *gatePage) verdicts(sh *show.Shown, g daemon.GateStatus) {
-	for _, j := range sh.Judged {
+func (p *gatePage) verdicts() {
+	g := p.Gate
+	for _, j := range p.Judged {
 		p.judged(j.Gate, j.Name, j.Round)
 	}
-	if n := len(g.Rounds); n > 0 && g.Rounds[n-1].Attempt == sh.Attempt.N {
+	if n := len(g.Rounds); n > 0 && g.Rounds[n-1].Attempt == p.Attempt.N {
 		p.judged(g.ID, g.Name, g.Rounds[n-1])
 	}
 }
@@ -286,11 +262,11 @@ func (p *gatePage) judged(gate, name string, q engine.Round) {
 		return
 	}
 	v, from := verdictLine{Outcome: q.Outcome, Words: q.Feedback}, "the reviewer"
-	if gate != p.Gate {
+	if gate != p.Gate.ID {
 		v.Gate = text.Title(gate, name)
 		from += " at " + gate
 	}
-	if q.Step != p.shown.Step {
+	if q.Step != p.Step {
 		v.Gate += " of " + q.Step
 	}
 	if q.Veto {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/approval/passkey"
 	"sluice/internal/fault"
@@ -30,7 +29,7 @@ func (k *passkeys) pages(mux *http.ServeMux) {
 }
 
 // signing sets whether a passkey signs the answer at a gate.
-func (k *passkeys) signing(r *http.Request, at repo, p *gatePage, g daemon.GateStatus) error {
+func (k *passkeys) signing(r *http.Request, at repo, p *gatePage) error {
 	p.Remote = !k.full(r)
 	if !p.Open || !p.Signed && !p.Remote {
 		return nil
@@ -39,7 +38,7 @@ func (k *passkeys) signing(r *http.Request, at repo, p *gatePage, g daemon.GateS
 	if err != nil {
 		return err
 	}
-	p.Passkey, err = d.Has(g.Approvers)
+	p.Passkey, err = d.Has(p.Gate.Approvers)
 	return err
 }
 
@@ -51,19 +50,17 @@ func (k *passkeys) signer(do func(r *http.Request, at repo, p *gatePage, ask pas
 		if _, ok := k.s.login(r); !ok {
 			return nil, fault.New("open the page again", "you are not logged in any more")
 		}
-		err = atGate(k.s, r, func(at repo, run daemon.RunStatus, p *gatePage) error {
+		err = atGate(k.s, r, func(at repo, p *gatePage) error {
 			if p.Drafts, err = merged(p.Drafts, r.PostForm); err != nil {
 				return err
 			}
-			ev, why := k.s.answer(r, p, run, strings.TrimSpace(r.PostForm.Get("text")))
+			ev, why := k.s.answer(r, p, strings.TrimSpace(r.PostForm.Get("text")))
 			if why != "" {
 				return errors.New(why)
 			}
-			ask := passkey.Ask{Run: run.ID, Gate: p.Gate, Round: p.Round, Decision: ev.Outcome, Reviewed: p.Form.Digest,
-				Words: ev.Text, Answer: string(ev.Answer), Findings: string(ev.Findings)}
-			if _, g := run.Gate(p.Gate); g != nil {
-				ask.Approvers = g.Approvers
-			}
+			ask := passkey.Ask{Run: p.Run, Gate: p.Gate.ID, Round: p.Gate.Round, Decision: ev.Outcome,
+				Reviewed: p.Form.Digest, Words: ev.Text, Answer: string(ev.Answer), Findings: string(ev.Findings),
+				Approvers: p.Gate.Approvers}
 			out, err = do(r, at, p, ask, ev)
 			return err
 		})
