@@ -136,7 +136,7 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 	g := *sh.Gate
 	url := runURL(at.Name, run.ID)
 	p := &gatePage{Shown: sh, Repo: at.Name, RunURL: url, URL: url + "/g/" + id,
-		Title: cmp.Or(sh.LookFor, text.Title(id, g.Name)), StateWords: render.GateState(g), Why: why(g.Why),
+		Title: cmp.Or(sh.LookFor, text.Title(id, g.Name)), StateWords: render.GateState(g), Why: render.WhyElse(g.Why),
 		Signed: g.Trust == engine.TrustSigned, Spent: render.Spent(run.Usage, run.Budget), Served: served,
 		key: keyOf(at, s.passkeys.writer(r), run.ID, id, g.Round)}
 	p.Who = "anyone on this machine"
@@ -175,14 +175,6 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 		p.Kept = joined(kept.Words, kept.Comments, "")
 	}
 	return p, s.passkeys.signing(r, at, p)
-}
-
-// why returns why a person is asked, where that is not simply the gate's level.
-func why(reason string) string {
-	if reason == "level" {
-		return ""
-	}
-	return render.Why(reason)
 }
 
 // AtRound is what a command that passes this round names.

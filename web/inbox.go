@@ -152,7 +152,7 @@ func inboxTitle(waits int) string {
 // waitOf returns a wait as the inbox shows it: one thing to do, on one page.
 func waitOf(repo string, w show.Waiting, spent string) waitItem {
 	out := waitItem{Repo: repo, URL: runURL(repo, w.Run), Do: "Open", Run: w.Run, Gate: w.Gate, Kind: w.Kind,
-		Words: why(w.Why), Spent: spent, Trust: w.Trust, Stub: w.Stub, Since: w.Since, Until: w.Until}
+		Words: render.WhyElse(w.Why), Spent: spent, Trust: w.Trust, Stub: w.Stub, Since: w.Since, Until: w.Until}
 	out.Title = cmp.Or(w.Look, text.Title(cmp.Or(w.Gate, w.Step), w.Name))
 	switch w.Kind {
 	case "human":

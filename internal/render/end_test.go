@@ -41,7 +41,7 @@ func TestVetoIsNamed(t *testing.T) {
 	for _, veto := range []bool{true, false} {
 		g.Rounds = []engine.Round{{N: 1, Veto: veto}}
 		words := map[bool]string{true: "vetoed", false: "failed"}[veto]
-		if got := strings.Join(GateLines(c, g), ""); !strings.Contains(got, " G") || !strings.Contains(got, " "+words+" ") {
+		if got := strings.Join(GateLines(c, g, c.Now()), ""); !strings.Contains(got, " G") || !strings.Contains(got, " "+words+" ") {
 			t.Errorf("%q, want %s", got, words)
 		}
 		if got := EndLines(c, daemon.RunStatus{Steps: []daemon.StepStatus{{Gates: []daemon.GateStatus{g}}}}); len(got) != 1 || got[0] != "  G  "+words+" by ann" {

@@ -160,7 +160,7 @@ func stepLines(c *console.Console, r daemon.RunStatus, now time.Time, width int)
 			if g.Implicit && g.State != engine.OnHuman {
 				continue
 			}
-			t.Row(gateCells(g)...)
+			t.Row(gateCells(g, now)...)
 			more = nil
 			if g.Feedback != "" && g.State != engine.Approved {
 				more = c.WrappedLines(width, 8, console.Styled("“"+text.Line(g.Feedback)+"”", console.Yellow))

@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"sluice/daemon"
@@ -25,91 +26,108 @@ const (
 
 // StepLines returns a step in lines that fit the terminal.
 func StepLines(c *console.Console, s daemon.StepStatus, now time.Time) []string {
-	t := stepTable()
-	t.Row(stepCells(s, now)...)
-	return c.TableRows(t, c.Width())[0]
+	return standingLines(c, stepCells(s, now))
 }
 
 // GateLines returns a gate in lines that fit the terminal.
-func GateLines(c *console.Console, g daemon.GateStatus) []string {
+func GateLines(c *console.Console, g daemon.GateStatus, now time.Time) []string {
+	return standingLines(c, gateCells(g, now))
+}
+
+func standingLines(c *console.Console, cells []console.Cell) []string {
 	t := stepTable()
-	t.Row(gateCells(g)...)
+	t.Row(cells...)
 	return c.TableRows(t, c.Width())[0]
 }
 
-func stepCells(s daemon.StepStatus, now time.Time) []console.Cell {
-	sign, style := Mark(s.State)
-	var parts []string
+// Standing is how a step or a gate stands: its sign, its state, and what else there is to say of it.
+type Standing struct {
+	Sign, Style, State string
+	Parts              []string
+}
+
+// cells returns it as a row of a stepTable; more follows the parts, between dim dots.
+func (s Standing) cells(indent, title string, more ...string) []console.Cell {
+	var words []console.Cell
+	for i, p := range slices.Concat(s.Parts, more) {
+		if i > 0 {
+			words = append(words, console.Styled(" · ", console.Dim))
+		}
+		words = append(words, console.Styled(p, console.Plain))
+	}
+	return []console.Cell{
+		console.Joined(console.Styled(indent+s.Sign, s.Style), console.Styled(" "+title, console.Plain)),
+		console.Styled(s.State, s.Style), console.Joined(words...),
+	}
+}
+
+// StepStands returns how a step stands.
+func StepStands(s daemon.StepStatus, now time.Time) Standing {
+	out := Standing{State: s.State}
+	out.Sign, out.Style = Mark(s.State)
 	if s.Attempt > 1 {
-		parts = append(parts, fmt.Sprintf("attempt %d", s.Attempt))
+		out.Parts = append(out.Parts, fmt.Sprintf("attempt %d", s.Attempt))
 	}
 	if since := Ago(now.Sub(s.Since)); !s.Since.IsZero() {
 		switch s.State { // for what is over, it is no duration
 		case engine.Passed, engine.Skipped, engine.Routed, engine.Superseded, engine.RunFailed:
 			since += " ago"
 		}
-		parts = append(parts, since)
-	}
-	if s.Role != "" {
-		parts = append(parts, s.Role)
+		out.Parts = append(out.Parts, since)
 	}
 	if s.Held != nil {
-		parts = append(parts, "taken over"+Who(s.Held))
+		out.Parts = append(out.Parts, "taken over"+Who(s.Held))
 	}
-	if s.Summary != "" {
-		parts = append(parts, text.Line(s.Summary))
-	}
-	return []console.Cell{
-		console.Joined(console.Styled(sign, style), console.Styled(" "+text.Title(s.ID, s.Name), console.Plain)),
-		console.Styled(s.State, style), dotted(parts),
-	}
+	return out
 }
 
-func gateCells(g daemon.GateStatus) []console.Cell {
-	sign, style := Mark(g.State)
-	state := g.State
-	if state == "" || state == engine.Undone { // its work was undone: it judges the next attempt
-		sign, style, state = "◇", console.Plain, ""
+func stepCells(s daemon.StepStatus, now time.Time) []console.Cell {
+	var more []string
+	for _, words := range []string{s.Role, text.Line(s.Summary)} {
+		if words != "" {
+			more = append(more, words)
+		}
 	}
-	if (g.State == engine.ByRoute || g.State == engine.Refused) && g.Outcome != "" && g.Outcome != engine.OutcomeFail {
-		sign, state = "↷", g.Outcome
+	return StepStands(s, now).cells("", text.Title(s.ID, s.Name), more...)
+}
+
+// GateStands returns how a gate stands. Its state is "" if it is not open.
+func GateStands(g daemon.GateStatus, now time.Time) Standing {
+	out := Standing{State: g.State, Parts: []string{g.Level}}
+	out.Sign, out.Style = Mark(g.State)
+	switch {
+	case g.Due:
+		out.Sign, out.Style, out.State = "·", console.Dim, Due
+	case g.State == "" || g.State == engine.Undone: // its work was undone: it judges the next attempt
+		out.Sign, out.Style, out.State = "◇", console.Plain, ""
+	case (g.State == engine.ByRoute || g.State == engine.Refused) && g.Outcome != "" && g.Outcome != engine.OutcomeFail:
+		out.Sign, out.State = "↷", g.Outcome
 	}
 	if vetoed(g) {
-		state = Failed(g.Outcome, true)
+		out.State = Failed(g.Outcome, true)
 	}
-	if g.Due {
-		sign, style, state = "·", console.Dim, Due
-	}
-	parts := []string{g.Level}
 	if g.Forced {
-		parts = append(parts, "forced")
+		out.Parts = append(out.Parts, "forced")
 	}
-	parts = append(parts, Counts(g.Count, g.Routes, g.Max)...)
+	if g.State == engine.OnWindow {
+		out.Parts = append(out.Parts, Ago(g.Until.Sub(now))+" left")
+	}
 	if g.Score != nil {
-		parts = append(parts, fmt.Sprintf("score %g", *g.Score))
+		out.Parts = append(out.Parts, fmt.Sprintf("score %g", *g.Score))
 	}
-	if g.Why != "" {
-		parts = append(parts, Why(g.Why))
-	}
+	out.Parts = append(out.Parts, Counts(g.Count, g.Routes, g.Max)...)
 	if g.ByKind != "" && (g.State == engine.Approved || g.State == engine.Refused || g.State == engine.ByRoute) {
-		parts = append(parts, "by "+By(g.ByKind, g.By))
+		out.Parts = append(out.Parts, "by "+text.Line(By(g.ByKind, g.By)))
 	}
-	return []console.Cell{
-		console.Joined(console.Styled("  "+sign, style), console.Styled(" "+text.Title(g.ID, g.Name), console.Plain)),
-		console.Styled(state, style), dotted(parts),
-	}
+	return out
 }
 
-// dotted joins what there is to say with dim dots.
-func dotted(parts []string) console.Cell {
-	var cells []console.Cell
-	for i, p := range parts {
-		if i > 0 {
-			cells = append(cells, console.Styled(" · ", console.Dim))
-		}
-		cells = append(cells, console.Styled(p, console.Plain))
+func gateCells(g daemon.GateStatus, now time.Time) []console.Cell {
+	var why []string
+	if g.Why != "" {
+		why = append(why, Why(g.Why))
 	}
-	return console.Joined(cells...)
+	return GateStands(g, now).cells("  ", text.Title(g.ID, g.Name), why...)
 }
 
 func listLines(c *console.Console, l *daemon.ListStatus, width int) (out []string) {

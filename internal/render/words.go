@@ -249,6 +249,14 @@ func Why(why string) string {
 	return text.Line(why)
 }
 
+// WhyElse is Why, for rows that show already that a gate asks a person: "" if its level alone is why.
+func WhyElse(why string) string {
+	if why == "level" {
+		return ""
+	}
+	return Why(why)
+}
+
 // By returns who decided a round.
 func By(kind string, by *engine.Actor) string {
 	switch kind {

@@ -70,7 +70,7 @@ func Explain(ctx context.Context, con *console.Console, v workspace.Viewer, r da
 		}
 		for _, g := range s.Gates {
 			if g.ID == what && (!g.Implicit || g.State == engine.OnHuman) {
-				con.PrintLines(render.GateLines(con, g))
+				con.PrintLines(render.GateLines(con, g, con.Now()))
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -128,9 +129,7 @@ func (m *drawing) waitLine(r *row) line {
 			what = r.gate.ID
 		}
 		parts = append(parts, score(r.gate), counts(r.gate))
-		if r.gate.Why != "level" { // the row's words already say this
-			why = render.Why(r.gate.Why)
-		}
+		why = render.WhyElse(r.gate.Why)
 	} else if r.step != nil {
 		what = text.Title(r.step.ID, r.step.Name)
 	}
@@ -189,14 +188,8 @@ func score(g *daemon.GateStatus) string {
 func counts(g *daemon.GateStatus) string { return sep(render.Counts(g.Count, g.Routes, g.Max)...) }
 
 func (m *drawing) runLine(r *daemon.RunStatus) line {
-	state := stateOf(r)
+	state := render.RunState(*r)
 	sign, style := render.Mark(state)
-	done := 0
-	for _, s := range r.Steps {
-		if s.State == engine.Passed || s.State == engine.Skipped || s.State == engine.Routed {
-			done++
-		}
-	}
 	took := ""
 	switch {
 	case r.Started.IsZero():
@@ -228,7 +221,7 @@ func (m *drawing) runLine(r *daemon.RunStatus) line {
 	}
 	return line{{style, sign + " "}, {console.Bold, console.Pad(clip(text.Line(r.ID), idMost), idLeast) + " "},
 		{style, console.Pad(state, stateWide)},
-		{console.Plain, console.Pad(fmt.Sprintf("%d/%d", done, len(r.Steps)), 6)}, {console.Dim, console.Pad(took, 9) + " "},
+		{console.Plain, console.Pad(render.Progress(*r), 6)}, {console.Dim, console.Pad(took, 9) + " "},
 		{console.Plain, spent(r)}, {console.Yellow, unpassed}, {console.Dim, rest}}
 }
 
@@ -260,25 +253,11 @@ func nameWide(r *daemon.RunStatus, width int) int {
 
 func (m *drawing) stepLine(r *row) line {
 	s := r.step
-	sign, style := render.Mark(s.State)
+	stands := render.StepStands(*s, m.now())
 	if s.State == engine.Running && m.now().Second()%2 == 1 {
-		sign = "▹" // it moves while an agent works
+		stands.Sign = "▹" // it moves while an agent works
 	}
-	attempt, since := "", ""
-	if s.Attempt > 1 {
-		attempt = fmt.Sprintf("attempt %d", s.Attempt)
-	}
-	if !s.Since.IsZero() {
-		since = render.Ago(m.now().Sub(s.Since))
-	}
-	held := ""
-	if s.Held != nil {
-		held = "taken over" + render.Who(s.Held)
-	}
-	wide := nameWide(r.run, m.width)
-	l := line{{style, sign + " "}, {console.Plain, console.Pad(clip(text.Title(s.ID, s.Name), titleMost), wide) + " "},
-		{style, console.Pad(s.State, stateWide)},
-		{console.Dim, sep(attempt, since, held)}}
+	l := standingLine(stands, text.Title(s.ID, s.Name), nameWide(r.run, m.width))
 	if s.List != nil && s.List.Total > 0 {
 		l = append(l, span{console.Blue, gap(tally(s.List.Tally))})
 	}
@@ -292,7 +271,7 @@ func (m *drawing) stepLine(r *row) line {
 		switch {
 		case part.text == "":
 			continue
-		case attempt+since+held != "" || len(l) > 4:
+		case len(stands.Parts) > 0 || len(l) > 4:
 			l = append(l, span{console.Dim, " · "})
 		}
 		l = append(l, part)
@@ -312,31 +291,11 @@ func tally(t engine.Tally) string {
 
 func (m *drawing) gateLine(r *row) line {
 	g := r.gate
-	sign, style := render.Mark(g.State)
-	state := g.State
-	if state == "" || state == engine.Undone { // its work was undone: it judges the next attempt
-		sign, style, state = "◇", console.Plain, "-"
-	}
-	if g.Due {
-		sign, style, state = "·", console.Dim, render.Due
-	}
-	left, by, why := "", "", ""
-	switch g.State {
-	case engine.OnWindow:
-		left = render.Ago(g.Until.Sub(m.now())) + " left"
-	case engine.OnHuman:
-		state = "asks you"
-		if g.Why != "level" {
-			why = render.Why(g.Why)
-		}
-	case engine.Approved, engine.Refused, engine.ByRoute:
-		if g.ByKind != "" {
-			by = "by " + text.Line(render.By(g.ByKind, g.By))
-		}
-	}
-	forced := ""
-	if g.Forced {
-		forced = "forced"
+	stands := render.GateStands(*g, m.now())
+	stands.State = cmp.Or(stands.State, "-")
+	if g.State == engine.OnHuman {
+		stands.State = "asks you"
+		stands.Parts = append(stands.Parts, render.WhyElse(g.Why))
 	}
 	said := ""
 	if g.Feedback != "" && g.State != engine.Approved {
@@ -345,10 +304,14 @@ func (m *drawing) gateLine(r *row) line {
 	if last := m.words[r.key()]; last != "" && r.talks() != "" {
 		said = "“" + text.Line(last) + "”"
 	}
-	wide := nameWide(r.run, m.width) - 2
-	return line{{style, sign + " "}, {console.Plain, console.Pad(clip(text.Title(g.ID, g.Name), titleMost), wide) + " "},
-		{style, console.Pad(state, stateWide)},
-		{console.Dim, sep(g.Level, forced, left, score(g), counts(g), by, why)}, {console.Plain, gap(said)}}
+	l := standingLine(stands, text.Title(g.ID, g.Name), nameWide(r.run, m.width)-2)
+	return append(l, span{console.Plain, gap(said)})
+}
+
+// standingLine returns how a step or a gate stands, its name so wide.
+func standingLine(s render.Standing, name string, wide int) line {
+	return line{{s.Style, s.Sign + " "}, {console.Plain, console.Pad(clip(name, titleMost), wide) + " "},
+		{s.Style, console.Pad(s.State, stateWide)}, {console.Dim, sep(s.Parts...)}}
 }
 
 func gap(s string) string {

@@ -159,7 +159,7 @@ func (o *one) head(m *drawing) []string {
 	if r == nil {
 		return []string{m.draw(line{{console.Bold, text.Line(o.id)}}, m.width, false)}
 	}
-	state := stateOf(r)
+	state := render.RunState(*r)
 	sign, style := render.Mark(state)
 	trust, tone := "trust "+text.Line(r.Trust), console.Dim
 	if words := render.Unheld(*r); words != "" {

@@ -7,6 +7,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/render"
 	"sluice/internal/text"
 )
 
@@ -315,7 +316,7 @@ func (m *known) matches(r *repo, run *daemon.RunStatus) bool {
 		return true
 	}
 	for word := range strings.FieldsSeq(strings.ToLower(m.filter)) {
-		if !has(word, r.name, run.ID, run.Name, stateOf(run)) &&
+		if !has(word, r.name, run.ID, run.Name, render.RunState(*run)) &&
 			!slices.ContainsFunc(run.Steps, func(s daemon.StepStatus) bool {
 				return has(word, s.ID, s.Name) ||
 					slices.ContainsFunc(s.Gates, func(g daemon.GateStatus) bool { return has(word, g.ID, g.Name) })
@@ -328,11 +329,4 @@ func (m *known) matches(r *repo, run *daemon.RunStatus) bool {
 
 func has(word string, texts ...string) bool {
 	return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), word) })
-}
-
-func stateOf(r *daemon.RunStatus) string {
-	if r.Paused != "" && r.Live() {
-		return "paused"
-	}
-	return r.Phase
 }

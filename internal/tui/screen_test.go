@@ -433,3 +433,10 @@ func TestNotPassedIsSaid(t *testing.T) {
 	s.sees(`w-2 +completed.* 3 not passed$`)
 	s.misses(`w-1 .*not passed`)
 }
+
+// TestARouteIsNamed: the row of a gate that sent work back names the route, as a status does.
+func TestARouteIsNamed(t *testing.T) {
+	s := newSit(t, 100, 30)
+	s.repo1(true, s.run("w-1", daemon.GateStatus{ID: "G", Level: "auto", State: engine.ByRoute, Outcome: "replan", ByKind: "reviewer", Max: 3, Routes: map[string]int{"replan": 1}}))
+	s.sees(`↷ G +replan +auto · replan 1/3 · by its reviewer$`)
+}
