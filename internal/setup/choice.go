@@ -86,7 +86,8 @@ func (c *Choice) Choose(con *console.Console, root string) error {
 		if c.Given[i] && !slices.Contains(knownAgents(), name) {
 			advice := "use one of " + strings.Join(knownAgents(), ", ") + ", and change " + layout.WorkflowDir +
 				"/config.yaml then"
-			return fault.Misused(text.MeantOr(advice, "", name, knownAgents()), "sluice has no settings for an agent %q", text.Line(name))
+			return fault.Misused(text.MeantOr(advice, "", name, knownAgents()),
+				"sluice has no settings for an agent %q", text.Line(name))
 		}
 	}
 	ask := con.Asks()
