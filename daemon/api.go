@@ -178,6 +178,17 @@ func (r RunStatus) Gate(id string) (*StepStatus, *GateStatus) {
 	return nil, nil
 }
 
+// Each returns runs one by one, for Below.
+func Each(runs []RunStatus) iter.Seq[*RunStatus] {
+	return func(yield func(*RunStatus) bool) {
+		for i := range runs {
+			if !yield(&runs[i]) {
+				return
+			}
+		}
+	}
+}
+
 // Below returns the descendants of a run. In runs, each parent comes before its children.
 func Below(runs iter.Seq[*RunStatus], id string) iter.Seq[*RunStatus] {
 	return func(yield func(*RunStatus) bool) {

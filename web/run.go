@@ -128,20 +128,10 @@ func (p *runPage) children(ctx context.Context, at repo, v workspace.Viewer, run
 		return nil
 	}
 	st, err := v.Status(ctx, "")
-	for b := range daemon.Below(refs(st.Runs), run.ID) {
+	for b := range daemon.Below(daemon.Each(st.Runs), run.ID) {
 		p.Children = append(p.Children, itemOf(at.Name, *b, now))
 	}
 	return err
-}
-
-func refs(runs []daemon.RunStatus) func(func(*daemon.RunStatus) bool) {
-	return func(yield func(*daemon.RunStatus) bool) {
-		for i := range runs {
-			if !yield(&runs[i]) {
-				return
-			}
-		}
-	}
 }
 
 func (p *runPage) waits(run daemon.RunStatus, now time.Time) {

@@ -133,14 +133,7 @@ func family(runs []daemon.RunStatus, id string, all bool) []daemon.RunStatus {
 	if !all {
 		return out
 	}
-	each := func(yield func(*daemon.RunStatus) bool) {
-		for i := range runs {
-			if !yield(&runs[i]) {
-				return
-			}
-		}
-	}
-	for r := range daemon.Below(each, id) {
+	for r := range daemon.Below(daemon.Each(runs), id) {
 		out = append(out, *r)
 	}
 	return out
