@@ -53,7 +53,7 @@ type said struct {
 
 func (s *Server) attempt(r *http.Request) (v view, err error) {
 	err = s.look(r, func(at repo, _ workspace.Viewer, _ bool, run daemon.RunStatus) error {
-		step, number, _ := cutLast(r.PathValue("attempt"), '.')
+		step, number, _ := text.CutLast(r.PathValue("attempt"), '.')
 		n, _ := strconv.Atoi(number)
 		st := run.Step(step)
 		if st == nil || n < 1 || n > len(st.Attempts) {

@@ -207,7 +207,7 @@ func unkept(form url.Values) (out []comment) {
 		c := comment{Text: strings.TrimSpace(said)}
 		if i < len(form["at"]) {
 			var line string
-			c.File, line, _ = cutLast(form["at"][i], ':')
+			c.File, line, _ = text.CutLast(form["at"][i], ':')
 			c.Line, _ = strconv.Atoi(line)
 		}
 		out = append(out, c)
@@ -225,7 +225,7 @@ func merged(kept []comment, form url.Values) ([]comment, error) {
 	}
 	out := slices.Clone(kept)
 	for i, place := range at {
-		file, line, ok := cutLast(place, ':')
+		file, line, ok := text.CutLast(place, ':')
 		n, err := strconv.Atoi(line)
 		if !ok || err != nil || n < 1 || n > findings.MaxLine || file == "" {
 			return nil, fault.New("click the number of a line", "a comment names no line")
@@ -250,13 +250,4 @@ func merged(kept []comment, form url.Values) ([]comment, error) {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	return out, nil
-}
-
-// cutLast is strings.Cut at the last separator: in FILE:LINE the file may have colons.
-func cutLast(s string, sep byte) (before, after string, ok bool) {
-	i := strings.LastIndexByte(s, sep)
-	if i < 0 {
-		return "", "", false
-	}
-	return s[:i], s[i+1:], true
 }

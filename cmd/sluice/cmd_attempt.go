@@ -20,6 +20,7 @@ import (
 	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/show"
+	"sluice/internal/text"
 	"sluice/internal/workspace"
 )
 
@@ -76,7 +77,7 @@ type attemptShown struct {
 
 // findAttempt returns the attempt that a person names, STEP.N.
 func findAttempt(ctx context.Context, v workspace.Viewer, run, name string) (*attemptShown, error) {
-	step, number, ok := cutLast(name, '.')
+	step, number, ok := text.CutLast(name, '.')
 	n, err := strconv.Atoi(number)
 	if !ok || err != nil || n < 1 || !ids.Valid(step) {
 		return nil, fault.Misused("as tests.2: the second attempt of tests", "%q is not the name of an attempt", clean(name))
@@ -100,14 +101,6 @@ func findAttempt(ctx context.Context, v workspace.Viewer, run, name string) (*at
 		}
 	}
 	return nil, fault.Failed("`sluice status "+r.ID+"` shows its attempts", "%s has no attempt %d of %s", r.ID, n, step)
-}
-
-func cutLast(s string, sep byte) (before, after string, ok bool) {
-	i := strings.LastIndexByte(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+1:], true
 }
 
 func (a *app) attemptShow(ctx context.Context, p *workspace.Workspace, t *attemptShown, _ []string) error {

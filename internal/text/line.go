@@ -94,3 +94,12 @@ func Title(id, name string) string {
 	}
 	return id + " " + Line(name)
 }
+
+// CutLast cuts a text at the last separator: in FILE:LINE the file may have colons. Without one both parts are empty.
+func CutLast(s string, sep byte) (before, after string, ok bool) {
+	i := strings.LastIndexByte(s, sep)
+	if i < 0 {
+		return "", "", false
+	}
+	return s[:i], s[i+1:], true
+}
