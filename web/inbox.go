@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"html/template"
 	"net/http"
 	"slices"
@@ -125,15 +124,7 @@ func (p *repos) waits(ctx context.Context, at repo, midnight time.Time) (daemon.
 	if err != nil {
 		return st, nil, err
 	}
-	tried := map[string]*engine.Spec{}
-	specOf := func(r daemon.RunStatus) *engine.Spec {
-		spec, known := tried[r.Digest]
-		if !known {
-			spec, _ = p.spec(ctx, at, v, r) // its page reports one that cannot be read
-			tried[r.Digest] = spec
-		}
-		return spec
-	}
+	specOf := show.SpecsOf(func(r daemon.RunStatus) (*engine.Spec, error) { return p.spec(ctx, at, v, r) })
 	for _, r := range st.Runs {
 		if r.Live() {
 			specOf(r)
@@ -171,27 +162,8 @@ func waitOf(repo string, w show.Waiting, spent string) waitItem {
 func itemOf(repo string, r daemon.RunStatus, now time.Time) runItem {
 	out := runItem{Repo: repo, URL: runURL(repo, r.ID), ID: r.ID, State: render.RunState(r), Trust: r.Trust,
 		Stub: r.Stubbed, NotPassed: render.NotPassed(r.More + len(r.Unpassed)),
-		Words: firstWait(r, now), Spent: render.Spent(r.Usage, r.Budget), Since: r.Started, Ended: r.Ended,
+		Words: render.FirstWait(r, now, waitWords), Spent: render.Spent(r.Usage, r.Budget), Since: r.Started, Ended: r.Ended,
 		OfTask: r.Child.Title(), over: r.Ended}
-	for _, st := range r.Steps {
-		if st.State == engine.Passed || st.State == engine.Skipped || st.State == engine.Routed {
-			out.Done++
-		}
-	}
-	out.Steps = len(r.Steps)
+	out.Done, out.Steps = render.Progress(r)
 	return out
-}
-
-// firstWait returns what a run waits for, or why it ended.
-func firstWait(r daemon.RunStatus, now time.Time) string {
-	switch n := len(r.Waits); {
-	case !r.Live():
-		return text.Line(r.EndWhy)
-	case n == 0:
-		return ""
-	case n == 1:
-		return waitWords(r.Waits[0], now)
-	default:
-		return fmt.Sprintf("%s (and %d more)", waitWords(r.Waits[0], now), n-1)
-	}
 }

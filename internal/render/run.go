@@ -17,15 +17,20 @@ import (
 // of a run.
 const UnpassedShown = 20
 
-// Progress returns how many steps of a run are done.
-func Progress(r daemon.RunStatus) string {
-	done := 0
+// Progress returns how many steps of a run are done, and how many it has.
+func Progress(r daemon.RunStatus) (done, all int) {
 	for _, s := range r.Steps {
 		if s.State == engine.Passed || s.State == engine.Skipped || s.State == engine.Routed {
 			done++
 		}
 	}
-	return fmt.Sprintf("%d/%d", done, len(r.Steps))
+	return done, len(r.Steps)
+}
+
+// ProgressMark is the short form of Progress: "1/3".
+func ProgressMark(r daemon.RunStatus) string {
+	done, all := Progress(r)
+	return fmt.Sprintf("%d/%d", done, all)
 }
 
 func RunTime(c *console.Console, r daemon.RunStatus) string {
@@ -46,15 +51,16 @@ func RunAge(c *console.Console, r daemon.RunStatus) string {
 	return Ago(c.Now().Sub(r.Ended)) + " ago"
 }
 
-// FirstWait returns what a run waits for, the oldest wait first; for an ended run why it ended.
-func FirstWait(r daemon.RunStatus, now time.Time) string {
+// FirstWait returns what a run waits for, the oldest wait first and in these words, such as WaitWords; for an ended run
+// why it ended.
+func FirstWait(r daemon.RunStatus, now time.Time, words func(daemon.Wait, time.Time) string) string {
 	if !r.Live() {
 		return text.Line(r.EndWhy)
 	}
 	if len(r.Waits) == 0 {
 		return ""
 	}
-	s := WaitWords(r.Waits[0], now)
+	s := words(r.Waits[0], now)
 	if n := len(r.Waits) - 1; n > 0 {
 		s += fmt.Sprintf(" (and %d more)", n)
 	}
@@ -93,7 +99,7 @@ func RunLines(c *console.Console, r daemon.RunStatus, now time.Time) (out []stri
 		head = append(head, console.Styled("  for "+text.Line(r.Child.Title()), console.Dim))
 	}
 	add(0, head...)
-	add(2, console.Styled(state, style), console.Styled(" · "+Progress(r)+" steps · "+RunTime(c, r), console.Dim))
+	add(2, console.Styled(state, style), console.Styled(" · "+ProgressMark(r)+" steps · "+RunTime(c, r), console.Dim))
 	for _, words := range runWarnings(r) {
 		add(2, console.Styled(words, console.Yellow))
 	}

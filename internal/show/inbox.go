@@ -71,45 +71,29 @@ func Inbox(ctx context.Context, con *console.Console, v workspace.Viewer, served
 		return nil, err
 	}
 	if !con.JSON {
-		return waitsOf(st, served), nil
+		return Waits(st, served, nil), nil
 	}
-	goBy := map[string]*engine.Spec{}
-	return Waits(st, served, func(r daemon.RunStatus) *engine.Spec {
-		spec, known := goBy[r.Digest]
+	return Waits(st, served, SpecsOf(func(r daemon.RunStatus) (*engine.Spec, error) {
+		return workspace.SpecOf(ctx, v, r)
+	})), nil
+}
+
+// SpecsOf returns what reads the spec of runs, once for each digest; nil = it cannot be read, which the page of a run
+// reports.
+func SpecsOf(read func(daemon.RunStatus) (*engine.Spec, error)) func(daemon.RunStatus) *engine.Spec {
+	all := map[string]*engine.Spec{}
+	return func(r daemon.RunStatus) *engine.Spec {
+		spec, known := all[r.Digest]
 		if !known {
-			spec, _ = workspace.SpecOf(ctx, v, r) // show reports one that cannot be read
-			goBy[r.Digest] = spec
+			spec, _ = read(r)
+			all[r.Digest] = spec
 		}
 		return spec
-	}), nil
+	}
 }
 
-// Waits returns what waits for a person in a repo of this status, with what to look for at each gate.
-// specOf returns the spec of a run; nil = it cannot be read.
+// Waits returns what waits for a person in a repo of this status; with SpecsOf also what to look for at each gate.
 func Waits(st daemon.Status, served bool, specOf func(daemon.RunStatus) *engine.Spec) []Waiting {
-	out := waitsOf(st, served)
-	at := make(map[string]int, len(st.Runs))
-	for i, r := range st.Runs {
-		at[r.ID] = i
-	}
-	for i, w := range out {
-		n, known := at[w.Run]
-		if w.Gate == "" || !known {
-			continue
-		}
-		r := st.Runs[n]
-		spec := specOf(r)
-		if spec == nil || spec.Gate(w.Gate) == nil || spec.Gate(w.Gate).Reviewer.Prompt.Source == "" {
-			continue
-		}
-		if s := r.Step(w.Step); s != nil {
-			out[i].Look = render.TextOf(spec.Gate(w.Gate).Reviewer.Prompt, render.KnownOf(r, *s))
-		}
-	}
-	return out
-}
-
-func waitsOf(st daemon.Status, served bool) []Waiting {
 	out := []Waiting{}
 	runs := map[string]int{} // gate -> live runs that wait for it
 	for _, r := range st.Runs {
@@ -145,11 +129,23 @@ func waitsOf(st daemon.Status, served bool) []Waiting {
 			if _, g := r.Gate(w.Gate); g != nil {
 				i.Name, i.Why = g.Name, g.Why
 				i.AnswerSchema, i.AnswerRequired = g.AnswerSchema, g.AnswerRequired
+				if specOf != nil {
+					i.Look = lookFor(specOf(r), r, w)
+				}
 			}
 			out = append(out, i)
 		}
 	}
 	return out
+}
+
+// lookFor returns what a person should look for at the gate of a wait.
+func lookFor(spec *engine.Spec, r daemon.RunStatus, w daemon.Wait) string {
+	s := r.Step(w.Step)
+	if spec == nil || s == nil || spec.Gate(w.Gate) == nil || spec.Gate(w.Gate).Reviewer.Prompt.Source == "" {
+		return ""
+	}
+	return render.TextOf(spec.Gate(w.Gate).Reviewer.Prompt, render.KnownOf(r, *s))
 }
 
 func PrintInbox(con *console.Console, items []Waiting) error {

@@ -184,7 +184,7 @@ func TestUnservedAdvice(t *testing.T) {
 		t.Errorf("%s", errs.String())
 	}
 	out.Reset()
-	if err := PrintInbox(con, waitsOf(st, false)); err != nil {
+	if err := PrintInbox(con, Waits(st, false, nil)); err != nil {
 		t.Fatal(err)
 	}
 	_ = Runs(con, st, false, true)

@@ -39,9 +39,9 @@ func Runs(con *console.Console, st daemon.Status, served, all bool) error {
 		t.Row(
 			console.Styled(sign+" "+r.ID, style),
 			console.Styled(state+render.StubMark(r.Stubbed)+render.UnheldMark(r.Trust), look),
-			console.Styled(render.Progress(r), console.Plain),
+			console.Styled(render.ProgressMark(r), console.Plain),
 			console.Styled(render.RunAge(con, r), console.Dim),
-			console.Styled(render.FirstWait(r, con.Now()), console.Plain))
+			console.Styled(render.FirstWait(r, con.Now(), render.WaitWords), console.Plain))
 	}
 	con.PrintTable(t)
 	if len(st.Runs) == 0 {

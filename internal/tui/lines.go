@@ -221,7 +221,7 @@ func (m *drawing) runLine(r *daemon.RunStatus) line {
 	}
 	return line{{style, sign + " "}, {console.Bold, console.Pad(clip(text.Line(r.ID), idMost), idLeast) + " "},
 		{style, console.Pad(state, stateWide)},
-		{console.Plain, console.Pad(render.Progress(*r), 6)}, {console.Dim, console.Pad(took, 9) + " "},
+		{console.Plain, console.Pad(render.ProgressMark(*r), 6)}, {console.Dim, console.Pad(took, 9) + " "},
 		{console.Plain, spent(r)}, {console.Yellow, unpassed}, {console.Dim, rest}}
 }
 

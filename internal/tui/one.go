@@ -177,7 +177,7 @@ func (o *one) head(m *drawing) []string {
 		name = text.Line(r.Name)
 	}
 	l := line{{style, sign + " "}, {console.Bold, text.Line(r.ID) + " "}, {style, state},
-		{console.Plain, gap(sep(render.Progress(*r)+" steps", took, strings.TrimSpace(spent(r))))}}
+		{console.Plain, gap(sep(render.ProgressMark(*r)+" steps", took, strings.TrimSpace(spent(r))))}}
 	out := []string{m.draw(append(l, span{console.Dim, gap(sep(stubbed, name))}), m.width, false)}
 	if r.Trust != "" {
 		out = append(out, m.draw(line{{console.Plain, "  "}, {tone, trust}}, m.width, false))
