@@ -17,11 +17,14 @@ type FactLine struct {
 	Subject string // X-1.2, XG-1-2 #1, or "" for the run itself
 	Step    string // the step or
 	Gate    string // the gate it is about
-	n       int    // the attempt of the step, or the round of the gate; 0 = none
 	Text    string
 	Style   string
 	Key     bool // important for a person who follows a run
 }
+
+// warns returns what a person should look at, quiet what they can do without.
+func warns(text string) FactLine { return FactLine{Text: text, Style: console.Yellow, Key: true} }
+func quiet(text string) FactLine { return FactLine{Text: text, Style: console.Dim} }
 
 // Bookkeeping reports whether a person who reads the log can do without the line: it is not
 // important and warns of nothing.
@@ -33,26 +36,41 @@ func Fact(raw json.RawMessage) FactLine {
 	if err != nil {
 		return FactLine{Text: text.Line(string(raw)), Style: console.Yellow}
 	}
-	for _, words := range []func(engine.Fact) FactLine{sayRun, sayStep, sayProcess, sayGate, sayHuman, sayRepo,
-		sayTasks, sayTrigger} { // each knows some kinds, and says nothing of others
+	out := quiet(f.FactKind())
+	for _, words := range []func(engine.Fact) FactLine{sayRun, sayRepo, sayTrigger} { // each knows some kinds
 		if s := words(f); s.Text != "" {
-			s.Text = text.Line(s.Text)
-			s.Subject = cmp.Or(s.Subject, s.subject())
-			return s
+			out = s
+			out.Subject = cmp.Or(s.Gate, s.Step)
 		}
 	}
-	return FactLine{Text: f.FactKind(), Style: console.Dim}
+	for _, words := range []func(engine.Fact) FactLine{sayStep, sayProcess, sayGate, sayHuman, sayTasks} {
+		if s := words(f); s.Text != "" {
+			out = s.at(raw)
+		}
+	}
+	out.Text = text.Line(out.Text)
+	return out
 }
 
-// subject names what a line is about, unless its Subject does.
-func (s FactLine) subject() string {
-	switch {
-	case s.Gate != "" && s.n > 0:
-		return Round(s.Gate, s.n)
-	case s.n > 0:
-		return Attempt(s.Step, s.n)
+// at adds what a fact is about: a step or a gate, with the attempt or the round, or a launch.
+func (s FactLine) at(fact json.RawMessage) FactLine {
+	var at struct {
+		Step, Gate, Key string
+		N               int
 	}
-	return cmp.Or(s.Gate, s.Step)
+	_ = json.Unmarshal(fact, &at) // it was decoded before
+	s.Step, s.Gate = at.Step, at.Gate
+	_, launch, _ := strings.Cut(at.Key, "/")
+	switch {
+	case s.Subject != "":
+	case at.Gate != "" && at.N > 0:
+		s.Subject = Round(at.Gate, at.N)
+	case at.Step != "" && at.N > 0:
+		s.Subject = Attempt(at.Step, at.N)
+	default:
+		s.Subject = cmp.Or(at.Gate, at.Step, launch, at.Key)
+	}
+	return s
 }
 
 func Attempt(step string, n int) string { return fmt.Sprintf("%s.%d", step, n) }
@@ -100,9 +118,9 @@ func sayRun(f engine.Fact) FactLine {
 		}
 		return FactLine{Text: what, Style: console.Bold, Key: true}
 	case engine.RunBegan:
-		return FactLine{Text: "run began", Style: console.Dim}
+		return quiet("run began")
 	case engine.RunPaused:
-		return FactLine{Text: PausedWords(f), Style: console.Yellow, Key: true}
+		return warns(PausedWords(f))
 	case engine.RunResumed:
 		return FactLine{Text: "resumed" + Who(f.By), Style: console.Bold, Key: true}
 	case engine.RunEnded:
@@ -120,7 +138,7 @@ func sayRun(f engine.Fact) FactLine {
 		return FactLine{Step: f.Step, Text: fmt.Sprintf("note %d%s: %s", f.N, Who(&f.By), f.Text), Style: console.Bold,
 			Key: true}
 	case engine.BudgetNeared:
-		return FactLine{Text: Because("a budget is nearly used up", f.Text), Style: console.Yellow, Key: true}
+		return warns(Because("a budget is nearly used up", f.Text))
 	case engine.BudgetLifted:
 		return FactLine{Text: "the day's budget was changed: waiting launches continue", Style: console.Dim, Key: true}
 	case engine.RunForgotten:
@@ -132,14 +150,13 @@ func sayRun(f engine.Fact) FactLine {
 func sayStep(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.NeedsMet:
-		return FactLine{Step: f.Step, Text: "its needs are met: " + strings.Join(f.Pins, ", ")}
+		return FactLine{Text: "its needs are met: " + strings.Join(f.Pins, ", ")}
 	case engine.StepStarted:
-		return FactLine{Step: f.Step, n: f.N, Text: "is due" + inTree(f.Worktree), Style: console.Dim}
+		return quiet("is due" + inTree(f.Worktree))
 	case engine.StepSkipped:
-		return FactLine{Step: f.Step, Text: "skipped: `when` is false: " + f.When, Key: true}
+		return FactLine{Subject: f.Step, Text: "skipped: `when` is false: " + f.When, Key: true}
 	case engine.StepLaunched:
-		s := FactLine{Step: f.Step, n: f.N, Text: "launched, until " + Clock(f.Deadline) + " at the latest",
-			Style: console.Blue, Key: true}
+		s := FactLine{Text: "launched, until " + Clock(f.Deadline) + " at the latest", Style: console.Blue, Key: true}
 		if f.Person {
 			s.Text, s.Style, s.Key = fmt.Sprintf("launch %d is the person's", f.K), console.Dim, false
 		} else if f.Offered {
@@ -149,16 +166,15 @@ func sayStep(f engine.Fact) FactLine {
 		}
 		return s
 	case engine.StepClaimed:
-		return FactLine{Step: f.Step, n: f.N, Text: "taken" + Who(&f.By), Key: true}
+		return FactLine{Text: "taken" + Who(&f.By), Key: true}
 	case engine.GraceBegan:
-		return FactLine{Step: f.Step, n: f.N, Text: "ended without its signal; it may still come" + until(f.Until),
-			Style: console.Yellow}
+		return FactLine{Text: "ended without its signal; it may still come" + until(f.Until), Style: console.Yellow}
 	case engine.StepSignalled:
 		return saySignal(f)
 	case engine.StepHeld:
-		return FactLine{Step: f.Step, n: f.N, Text: "taken over" + Who(&f.By), Style: console.Yellow, Key: true}
+		return warns("taken over" + Who(&f.By))
 	case engine.StepHandedBack:
-		s := FactLine{Step: f.Step, n: f.N, Text: "handed back" + Who(&f.By), Style: console.Bold, Key: true}
+		s := FactLine{Text: "handed back" + Who(&f.By), Style: console.Bold, Key: true}
 		if f.Done {
 			s.Text = "handed back as done" + Who(&f.By)
 		}
@@ -166,20 +182,19 @@ func sayStep(f engine.Fact) FactLine {
 	case engine.StepRelaunched:
 		return sayRelaunched(f)
 	case engine.WorkLost:
-		return FactLine{Step: f.Step, n: f.N, Text: Because("to be launched again", f.Why) + notBefore(f.NotBefore),
-			Style: console.Yellow, Key: true}
+		return warns(Because("to be launched again", f.Why) + notBefore(f.NotBefore))
 	case engine.Checked:
 		return sayCheck(f)
 	case engine.StepPassed:
-		return FactLine{Step: f.Step, n: f.N, Text: "passed → " + strings.Join(f.To, ", "), Style: console.Green, Key: true}
+		return FactLine{Text: "passed → " + strings.Join(f.To, ", "), Style: console.Green, Key: true}
 	case engine.StepRouted:
-		return FactLine{Step: f.Step, n: f.N, Text: "sent on → " + f.To, Key: true}
+		return FactLine{Text: "sent on → " + f.To, Key: true}
 	case engine.StepSuperseded:
-		return FactLine{Step: f.Step, n: f.N, Text: Because("undone", f.Why), Style: console.Dim}
+		return quiet(Because("undone", f.Why))
 	case engine.WorkSent:
-		return FactLine{Step: f.Step, Text: "the work was sent here from " + f.From, Key: true}
+		return FactLine{Text: "the work was sent here from " + f.From, Key: true}
 	case engine.WorkUnsent:
-		return FactLine{Step: f.Step, Text: "the transfer of work to this step was undone", Style: console.Dim}
+		return quiet("the transfer of work to this step was undone")
 	}
 	return FactLine{}
 }
@@ -199,7 +214,7 @@ func notBefore(t time.Time) string {
 }
 
 func saySignal(f engine.StepSignalled) FactLine {
-	s := FactLine{Step: f.Step, n: f.N, Text: f.Status, Key: true}
+	s := FactLine{Text: f.Status, Key: true}
 	if OwnWord(f.Via, f.Broken) {
 		s.Text = "says " + f.Status
 		if f.Via != "" {
@@ -222,65 +237,51 @@ func sayRelaunched(f engine.StepRelaunched) FactLine {
 	again := "to be launched again"
 	switch f.Class {
 	case "takeover":
-		return FactLine{Step: f.Step, n: f.N, Text: "its agent has ended; it is launched again when it is handed back",
-			Style: console.Dim}
+		return quiet("its agent has ended; it is launched again when it is handed back")
 	case engine.ClassInfrastructure: // which counts as a restart
 		again += " (" + f.Class + ")"
 	}
-	return FactLine{Step: f.Step, n: f.N, Text: Because(again, f.Why) + notBefore(f.NotBefore), Style: console.Yellow,
-		Key: true}
+	return warns(Because(again, f.Why) + notBefore(f.NotBefore))
 }
 
 func sayCheck(f engine.Checked) FactLine {
-	s := FactLine{Step: f.Step, n: f.N, Text: "outputs and criterion hold", Style: console.Green}
 	switch {
 	case f.Broken != "":
-		s.Text, s.Style, s.Key = "could not be checked: "+f.Broken, console.Yellow, true
+		return warns("could not be checked: " + f.Broken)
 	case !f.OK:
-		s.Text, s.Style, s.Key = Because("does not hold", f.Why), console.Red, true
+		return FactLine{Text: Because("does not hold", f.Why), Style: console.Red, Key: true}
 	case len(f.Protected) > 0:
-		s.Text, s.Style, s.Key = "hold, but it changed protected files: "+strings.Join(f.Protected, ", "), console.Yellow,
-			true
+		return warns("hold, but it changed protected files: " + strings.Join(f.Protected, ", "))
 	case f.Unshipped > 0:
-		s.Text, s.Style = "hold, judged "+text.Unshipped(f.Unshipped), console.Yellow
+		return FactLine{Text: "hold, judged " + text.Unshipped(f.Unshipped), Style: console.Yellow}
 	}
-	return s
+	return FactLine{Text: "outputs and criterion hold", Style: console.Green}
 }
 
 func sayProcess(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.StopOrdered:
-		return FactLine{Subject: shortKey(f.Key), Text: Because("is being stopped", f.Why), Style: console.Yellow, Key: true}
+		return warns(Because("is being stopped", f.Why))
 	case engine.ProcessGone:
-		return FactLine{Subject: shortKey(f.Key), Text: "process gone: " + exitWords(f.Exit), Style: console.Dim}
+		return quiet("process gone: " + exitWords(f.Exit))
 	case engine.UsageCounted:
-		return FactLine{Subject: shortKey(f.Key), Text: "has used " + UsageWords(f.Usage) + " so far", Style: console.Dim}
+		return quiet("has used " + UsageWords(f.Usage) + " so far")
 	case engine.CheckStarted:
-		return FactLine{Step: f.Step, n: f.N, Text: "outputs and criterion are being checked", Style: console.Dim}
+		return quiet("outputs and criterion are being checked")
 	case engine.HookStarted:
-		return FactLine{Step: f.Step, Text: "hook runs", Style: console.Dim}
+		return FactLine{Subject: f.Step, Text: "hook runs", Style: console.Dim}
 	case engine.ClockHeld:
-		return FactLine{Subject: shortKey(f.Key),
-			Text: "waits until another agent has ended (max_agents); its time-out has not begun", Style: console.Yellow,
-			Key: true}
+		return warns("waits until another agent has ended (max_agents); its time-out has not begun")
 	case engine.ClockBegun:
-		return FactLine{Subject: shortKey(f.Key), Text: "its turn has come; time-out at " + Clock(f.Deadline),
-			Style: console.Dim}
+		return quiet("its turn has come; time-out at " + Clock(f.Deadline))
 	case engine.ClockShifted:
 		return FactLine{Style: console.Yellow,
 			Text: "another machine decides, by a clock that differs by " + f.By.String() + ": all times of the run moved"}
 	case engine.DeadlineMoved:
-		return FactLine{Step: f.Step, Gate: f.Gate, Text: Because("deadline moved to "+Clock(f.To), f.Why),
+		return FactLine{Subject: cmp.Or(f.Gate, f.Step), Text: Because("deadline moved to "+Clock(f.To), f.Why),
 			Style: console.Yellow}
 	}
 	return FactLine{}
-}
-
-func shortKey(key string) string {
-	if _, after, ok := strings.Cut(key, "/"); ok {
-		return after
-	}
-	return key
 }
 
 func exitWords(e engine.Exit) string {
@@ -303,32 +304,31 @@ func exitWords(e engine.Exit) string {
 func sayRepo(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.SettingsTaken:
-		return FactLine{Text: "settings taken", Style: console.Dim}
+		return quiet("settings taken")
 	case engine.AdvanceOwed:
-		return FactLine{Text: fmt.Sprintf("the work of %s will go onto its branch", Attempt(f.Step, f.N)), Style: console.Dim}
+		return quiet(fmt.Sprintf("the work of %s will go onto its branch", Attempt(f.Step, f.N)))
 	case engine.RewindOwed:
-		return FactLine{Text: fmt.Sprintf("the work of %s will be taken off its branch", Attempt(f.Step, f.N)),
-			Style: console.Dim}
+		return quiet(fmt.Sprintf("the work of %s will be taken off its branch", Attempt(f.Step, f.N)))
 	case engine.LandingOwed:
-		return FactLine{Text: "its work will be landed", Style: console.Dim}
+		return quiet("its work will be landed")
 	case engine.WriteDone:
-		return FactLine{Text: Because("written: "+f.ID, f.Why), Style: console.Dim}
+		return quiet(Because("written: "+f.ID, f.Why))
 	case engine.DayBudgetNeared:
-		return FactLine{Text: Because("the day's budget is nearly used up", f.Text), Style: console.Yellow, Key: true}
+		return warns(Because("the day's budget is nearly used up", f.Text))
 	case engine.FileTaken:
 		if f.Move.Why != "" {
-			return FactLine{Text: "file " + f.Move.Name + " rejected: " + f.Move.Why, Style: console.Yellow, Key: true}
+			return warns("file " + f.Move.Name + " rejected: " + f.Move.Why)
 		}
-		return FactLine{Text: "file " + f.Move.Name + " taken in", Style: console.Dim}
+		return quiet("file " + f.Move.Name + " taken in")
 	case engine.FileGone:
-		return FactLine{Text: "file moved out of the inbox", Style: console.Dim}
+		return quiet("file moved out of the inbox")
 	case engine.NoticeOwed:
 		return FactLine{Gate: f.Notice.Gate, Text: Because("a notice is due ("+f.Notice.Kind+")", f.Notice.Text),
 			Style: console.Dim}
 	case engine.NoticeTried:
 		return FactLine{Gate: f.Gate, Text: Because("notice sent", strings.Join(f.Results, ", ")), Style: console.Dim}
 	case engine.Ignored:
-		return FactLine{Text: Because("ignored: "+asked(f.What)+Who(f.Who), f.Why), Style: console.Yellow, Key: true}
+		return warns(Because("ignored: "+asked(f.What)+Who(f.Who), f.Why))
 	}
 	return FactLine{}
 }

@@ -16,12 +16,11 @@ import (
 func sayGate(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.RoundOpened:
-		return FactLine{Gate: f.Gate, Step: f.Step, n: f.N,
-			Text: fmt.Sprintf("opened over %s (%s)", Attempt(f.Step, f.Attempt), f.Level), Style: console.Dim}
+		return quiet(fmt.Sprintf("opened over %s (%s)", Attempt(f.Step, f.Attempt), f.Level))
 	case engine.ReviewStarted:
-		return FactLine{Gate: f.Gate, n: f.N, Text: "reviewer launched", Style: console.Blue, Key: true}
+		return FactLine{Text: "reviewer launched", Style: console.Blue, Key: true}
 	case engine.Judged:
-		s := FactLine{Gate: f.Gate, n: f.N, Text: Judge(f.ByKind) + ": " + f.Outcome, Style: console.Green}
+		s := FactLine{Text: judge(f.ByKind) + ": " + f.Outcome, Style: console.Green}
 		if f.Word != "" && f.Word != f.Outcome {
 			s.Text += " (it said: " + f.Word + ")"
 		}
@@ -35,28 +34,25 @@ func sayGate(f engine.Fact) FactLine {
 		s.Key = f.ByKind != "step" || f.Outcome != engine.OutcomePass // the step itself says so
 		return s
 	case engine.Inconclusive:
-		return FactLine{Gate: f.Gate, n: f.N, Text: Because("review inconclusive", f.Why) + notBefore(f.NotBefore),
-			Style: console.Yellow, Key: true}
+		return warns(Because("review inconclusive", f.Why) + notBefore(f.NotBefore))
 	case engine.Agreed:
-		return FactLine{Gate: f.Gate, n: f.N, Text: "reviewer agrees; you are notified", Style: console.Dim}
+		return quiet("reviewer agrees; you are notified")
 	case engine.WindowOpened:
-		return FactLine{Gate: f.Gate, n: f.N, Style: console.Yellow, Key: true,
-			Text: "goes on unless you veto" + until(f.Until) + ": sluice veto " + named(f.Gate, f.Run)}
+		return warns("goes on unless you veto" + until(f.Until) + ": sluice veto " + named(f.Gate, f.Run))
 	case engine.GateFailed:
-		return FactLine{Gate: f.Gate, n: f.N, Text: fmt.Sprintf("failure %d counted", f.Count), Style: console.Dim}
+		return quiet(fmt.Sprintf("failure %d counted", f.Count))
 	case engine.RouteCounted:
-		return FactLine{Gate: f.Gate, n: f.N, Text: fmt.Sprintf("%s %d counted", f.Route, f.Count), Style: console.Dim}
+		return quiet(fmt.Sprintf("%s %d counted", f.Route, f.Count))
 	case engine.RetryContextOwed:
-		return FactLine{Gate: f.Gate, n: f.N, Text: "the reason is written to " + f.Path, Key: true}
+		return FactLine{Text: "the reason is written to " + f.Path, Key: true}
 	case engine.OutputsOwed:
-		return FactLine{Gate: f.Gate, n: f.N, Text: "its outputs will be written", Style: console.Dim}
+		return quiet("its outputs will be written")
 	case engine.ExhaustedTo:
-		return FactLine{Gate: f.Gate, Text: "its failures are used up → " + f.To + " (on_exhausted)", Style: console.Yellow,
-			Key: true}
+		return warns("its failures are used up → " + f.To + " (on_exhausted)")
 	case engine.CountRenewed:
-		return FactLine{Gate: f.Gate, Text: "its counts restart: the step of on_exhausted has passed", Style: console.Dim}
+		return quiet("its counts restart: the step of on_exhausted has passed")
 	case engine.CountReset:
-		return FactLine{Gate: f.Gate, Text: "its counts restart", Style: console.Dim, Key: true}
+		return FactLine{Text: "its counts restart", Style: console.Dim, Key: true}
 	}
 	return FactLine{}
 }
@@ -67,17 +63,15 @@ func named(gate, run string) string { return daemon.Named(gate, run, childName(r
 func sayHuman(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.HumanAsked:
-		s := FactLine{Gate: f.Gate, n: f.N, Text: "asks you (" + Why(f.Why) + "): sluice show " + named(f.Gate, f.Run),
-			Style: console.Yellow, Key: true}
+		s := warns("asks you (" + Why(f.Why) + "): sluice show " + named(f.Gate, f.Run))
 		if f.Forced {
 			s.Text += "; it asks you for the rest of the run"
 		}
 		return s
 	case engine.Reminded:
-		return FactLine{Gate: f.Gate, n: f.N, Style: console.Yellow, Key: true,
-			Text: "still asks you: sluice show " + named(f.Gate, f.Run)}
+		return warns("still asks you: sluice show " + named(f.Gate, f.Run))
 	case engine.SignatureUsed:
-		return FactLine{Gate: f.Gate, n: f.N, Text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key),
+		return FactLine{Text: fmt.Sprintf("%s signed by %s with %s", f.Outcome, f.By.Who, f.By.Key),
 			Style: console.Dim, Key: true}
 	case engine.RoundPassed:
 		by := "passed by " + By(f.ByKind, f.By)
@@ -85,7 +79,7 @@ func sayHuman(f engine.Fact) FactLine {
 			by += " with " + gave
 		}
 		why := cmp.Or(f.Feedback, f.Text)
-		return FactLine{Gate: f.Gate, n: f.N, Text: Because(by, why), Style: console.Green,
+		return FactLine{Text: Because(by, why), Style: console.Green,
 			Key: f.ByKind != "step"} // the step itself says so
 	case engine.RoundFailed:
 		what := Failed(f.Outcome, f.Veto) + " by " + By(f.ByKind, f.By) + " → " + f.To
@@ -98,7 +92,7 @@ func sayHuman(f engine.Fact) FactLine {
 		if f.Forced {
 			what += " (its failures are used up: from here on the gate asks you)"
 		}
-		return FactLine{Gate: f.Gate, n: f.N, Text: Because(what, f.Feedback), Style: console.Red, Key: true}
+		return FactLine{Text: Because(what, f.Feedback), Style: console.Red, Key: true}
 	case engine.RoundRouted:
 		what := f.Outcome + " by " + By(f.ByKind, f.By) + " → " + f.To
 		if f.Times > 1 {
@@ -110,9 +104,9 @@ func sayHuman(f engine.Fact) FactLine {
 		if f.Forced {
 			what += " (this route is used up: from here on the gate asks you)"
 		}
-		return FactLine{Gate: f.Gate, n: f.N, Text: Because(what, f.Feedback), Style: console.Yellow, Key: true}
+		return warns(Because(what, f.Feedback))
 	case engine.RoundVoided:
-		return FactLine{Gate: f.Gate, n: f.N, Text: Because("void", f.Why), Style: console.Yellow, Key: true}
+		return warns(Because("void", f.Why))
 	}
 	return FactLine{}
 }

@@ -16,15 +16,13 @@ func sayTrigger(f engine.Fact) FactLine {
 		return FactLine{Text: f.Firing.Trigger + " of " + f.Workflow + " fired: " + f.Firing.Key, Style: console.Bold,
 			Key: true}
 	case engine.TriggerSkipped:
-		return FactLine{Text: Because(f.Trigger+" of "+f.Workflow+" started no run for "+f.Key, f.Why), Style: console.Yellow,
-			Key: true}
+		return warns(Because(f.Trigger+" of "+f.Workflow+" started no run for "+f.Key, f.Why))
 	case engine.TriggersFull:
-		return FactLine{Text: "the triggers of " + f.Workflow + " take nothing in for now: " + f.Why, Style: console.Yellow,
-			Key: true}
+		return warns("the triggers of " + f.Workflow + " take nothing in for now: " + f.Why)
 	case engine.TriggersOpened:
-		return FactLine{Text: "the triggers of " + f.Workflow + " take firings in again", Style: console.Dim}
+		return quiet("the triggers of " + f.Workflow + " take firings in again")
 	case engine.TriggersHeld:
-		return FactLine{Text: Because("the triggers of "+f.Workflow+" start no run", f.Why), Style: console.Yellow, Key: true}
+		return warns(Because("the triggers of "+f.Workflow+" start no run", f.Why))
 	}
 	return FactLine{}
 }

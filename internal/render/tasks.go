@@ -13,38 +13,38 @@ import (
 func sayTasks(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.ListBegan:
-		s := FactLine{Step: f.Step, n: f.N, Text: "the tasks of " + f.Path, Key: true}
+		s := FactLine{Text: "the tasks of " + f.Path, Key: true}
 		if f.Keep {
 			s.Text = "continues the tasks of " + f.Path
 		}
 		s.Text = Because(s.Text+addedWords(f.Added), f.Why)
 		return s
 	case engine.TasksLooked:
-		return FactLine{Step: f.Step, Text: "the task file is unchanged", Style: console.Dim}
+		return quiet("the task file is unchanged")
 	case engine.TasksRead:
 		return sayRead(f)
 	case engine.TasksWriteOwed:
-		return FactLine{Step: f.Step, Text: "the task file will be written", Style: console.Dim}
+		return quiet("the task file will be written")
 	case engine.TasksWritten:
-		return FactLine{Step: f.Step, Text: Because("the task file was written", f.Why), Style: console.Dim}
+		return quiet(Because("the task file was written", f.Why))
 	case engine.TaskEnded:
 		return sayTaskEnded(f)
 	case engine.TaskLeft:
-		return FactLine{Step: f.Step, Subject: f.Task, Text: "its hook has ended", Style: console.Dim}
+		return FactLine{Subject: f.Task, Text: "its hook has ended", Style: console.Dim}
 	case engine.TasksAdded:
-		return FactLine{Gate: f.Gate, Text: "the gate" + addedWords(f.Added), Key: true}
+		return FactLine{Text: "the gate" + addedWords(f.Added), Key: true}
 	case engine.ListSent:
-		s := FactLine{Step: f.Step, n: f.N, Style: console.Yellow, Key: true, Text: Because("the list goes to "+f.To, f.Text)}
+		s := warns(Because("the list goes to "+f.To, f.Text))
 		if f.Task != "" {
 			s.Text = Because("the list goes to "+f.To+", as "+f.Task+" has used its tries", f.Text)
 		}
 		return s
 	case engine.ListUnsent:
-		return FactLine{Text: "the step that the list went to is undone", Style: console.Dim}
+		return quiet("the step that the list went to is undone")
 	case engine.ListSentBack:
-		return FactLine{Gate: f.Gate, Text: Because("the list is sent back", f.Feedback), Style: console.Dim}
+		return quiet(Because("the list is sent back", f.Feedback))
 	case engine.FeedbackTaken:
-		return FactLine{Text: "the list takes up the findings" + addedWords(f.Added), Style: console.Dim}
+		return quiet("the list takes up the findings" + addedWords(f.Added))
 	}
 	return FactLine{}
 }
@@ -73,28 +73,28 @@ func addedWords(added []engine.Task) string {
 }
 
 func sayRead(f engine.TasksRead) FactLine {
-	s := FactLine{Step: f.Step,
-		Text: fmt.Sprintf("the task file was read: %s new or changed", text.Plural(len(f.Set), "task"))}
+	switch f.File {
+	case engine.FileMissing:
+		return warns("the task file is missing")
+	case engine.FileInvalid:
+		return warns(Because("the task file is invalid", f.Why))
+	}
+	words := fmt.Sprintf("the task file was read: %s new or changed", text.Plural(len(f.Set), "task"))
 	if n := len(f.Gone); n > 0 {
-		s.Text += fmt.Sprintf(", %d removed", n)
+		words += fmt.Sprintf(", %d removed", n)
 	}
-	switch {
-	case f.File == engine.FileMissing:
-		s.Text, s.Style, s.Key = "the task file is missing", console.Yellow, true
-	case f.File == engine.FileInvalid:
-		s.Text, s.Style, s.Key = Because("the task file is invalid", f.Why), console.Yellow, true
-	case len(f.Refused) > 0:
-		var ids []string
-		for _, r := range f.Refused {
-			ids = append(ids, r.Task+" ("+r.Status+")")
-		}
-		s.Text, s.Style, s.Key = s.Text+"; not taken, as somebody was at work: "+strings.Join(ids, ", "), console.Yellow, true
+	var refused []string
+	for _, r := range f.Refused {
+		refused = append(refused, r.Task+" ("+r.Status+")")
 	}
-	return s
+	if len(refused) > 0 {
+		return warns(words + "; not taken, as somebody was at work: " + strings.Join(refused, ", "))
+	}
+	return FactLine{Text: words}
 }
 
 func sayTaskEnded(f engine.TaskEnded) FactLine {
-	s := FactLine{Step: f.Step, Subject: f.Task, Key: true, Text: "is " + f.State, Style: console.Green}
+	s := FactLine{Subject: f.Task, Key: true, Text: "is " + f.State, Style: console.Green}
 	switch f.State {
 	case engine.TaskDone:
 	case engine.TaskTodo:

@@ -36,15 +36,11 @@ func Mark(state string) (sign, style string) {
 	return "·", console.Dim
 }
 
-// Judge names who gave a verdict. A gate that uses its step's own report has no reviewer.
-func Judge(kind string) string {
+// judge names who gave a verdict. A gate that uses its step's own report has no reviewer.
+func judge(kind string) string {
 	switch kind {
-	case "step":
-		return "the step's own report"
-	case "command":
-		return "its command"
-	case "forge":
-		return "the forge"
+	case "step", "command", "forge":
+		return By(kind, nil)
 	}
 	return "reviewer"
 }
@@ -201,23 +197,17 @@ func Who(by *engine.Actor) string {
 
 // Paused says who or what paused a run; why is the engine's word for it.
 func Paused(why string, by *engine.Actor) string {
-	switch key, limit := strings.CutPrefix(why, "limit:"); {
-	case limit:
-		return "paused by the limit " + text.Line(key)
-	case why == "user" && Who(by) == "":
-		return "paused by a person"
-	case why == "user":
-		return "paused" + Who(by)
-	case why == engine.PausedParent:
-		return "paused with its parent run"
-	case why == engine.PausedConfirm:
-		return "waits for a person before its first step"
-	case why == engine.PausedWork:
-		return "paused: its work is not on this machine"
-	case why == "fatal":
-		return "paused by an error"
+	words := map[string]string{
+		"user":               "paused" + cmp.Or(Who(by), " by a person"),
+		engine.PausedParent:  "paused with its parent run",
+		engine.PausedConfirm: "waits for a person before its first step",
+		engine.PausedWork:    "paused: its work is not on this machine",
+		"fatal":              "paused by an error",
 	}
-	return "paused: " + text.Line(why)
+	if limit, is := strings.CutPrefix(why, "limit:"); is {
+		return "paused by the limit " + text.Line(limit)
+	}
+	return cmp.Or(words[why], "paused: "+text.Line(why))
 }
 
 // OwnWord reports whether a step has said itself how it ended; via and broken are its attempt's.
@@ -259,30 +249,20 @@ func WhyElse(why string) string {
 
 // By returns who decided a round.
 func By(kind string, by *engine.Actor) string {
-	switch kind {
-	case "window":
-		return "its reviewer, no veto came"
-	case "human":
-		if w := Who(by); w != "" {
-			return strings.TrimPrefix(w, " by ")
-		}
-		return "a person"
-	case "reviewer":
-		return "its reviewer"
-	case "command":
-		return "its command"
-	case "step":
-		return "the step's own report"
-	case "forge":
-		return "the forge"
-	case "when":
-		return "its `when`, unjudged"
-	case "exhausted":
-		return "on_exhausted"
-	case "":
-		return "the engine"
+	if kind == engine.Human {
+		return cmp.Or(strings.TrimPrefix(Who(by), " by "), "a person")
 	}
-	return kind
+	words := map[string]string{
+		"window":    "its reviewer, no veto came",
+		"reviewer":  "its reviewer",
+		"command":   "its command",
+		"step":      "the step's own report",
+		"forge":     "the forge",
+		"when":      "its `when`, unjudged",
+		"exhausted": "on_exhausted",
+		"":          "the engine",
+	}
+	return cmp.Or(words[kind], kind)
 }
 
 // Size returns a number of bytes as a person says it.
