@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"html/template"
@@ -175,17 +176,8 @@ func mark(state string) string {
 
 // styleClass returns the class of a terminal's colour.
 func styleClass(style string) string {
-	switch style {
-	case console.Green:
-		return "ok"
-	case console.Red:
-		return "no"
-	case console.Blue:
-		return "busy"
-	case console.Yellow:
-		return "ask"
-	}
-	return "off"
+	classes := map[string]string{console.Green: "ok", console.Red: "no", console.Blue: "busy", console.Yellow: "ask"}
+	return cmp.Or(classes[style], "off")
 }
 
 // streams is what a browser accepts that follows a page.
