@@ -125,7 +125,8 @@ func startRun(ctx context.Context, a *app, o order, wait bool) error {
 	r, err := awaitEnd(ctx, s, done)
 	if errors.Is(context.Cause(ctx), errTimeout) {
 		return &fault.Error{Cause: fmt.Sprintf("%s has not ended after %s: %s", done, o.timeout,
-			render.FirstWait(r, a.Now(), render.WaitWords)), Advice: "`sluice status " + done + "` shows its state", Code: fault.ExitWaiting}
+			render.FirstWait(r, a.Now(), render.WaitWords)),
+			Advice: "`sluice status " + done + "` shows its state", Code: fault.ExitWaiting}
 	}
 	if errors.Is(err, context.Canceled) {
 		return &fault.Error{Cause: "interrupted: " + done + " goes on",
