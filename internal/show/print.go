@@ -204,42 +204,35 @@ func printChanged(con *console.Console, sh *Shown) {
 	if sh.recorded && len(sh.Changed) == 0 {
 		con.Field("changed", "nothing")
 	}
-	for i, f := range sh.Changed {
-		if i == maxFiles {
-			con.Field("", fmt.Sprintf("… and %d more", len(sh.Changed)-maxFiles))
-			break
-		}
-		label := ""
-		if i == 0 {
-			label = "changed"
-		}
-		con.Field(label, text.Line(f))
-	}
+	printFiles(con, "changed", sh.Changed, 0)
 	for _, f := range sh.Beside {
 		con.Field("", text.Line(f.Path)+" is judged too, but not shipped")
 	}
 	for _, f := range sh.Law {
 		con.Field("", text.Line(f.Path)+" decides too, has changed, and is not shipped")
 	}
-	for i, f := range sh.Hidden {
-		if i == maxFiles {
-			break
-		}
-		label := ""
-		if i == 0 {
-			label = "hidden"
-		}
-		con.Field(label, text.Line(f.Path)+" is not shipped: only ignore rules of this run hide it")
+	var hidden []string
+	for _, f := range sh.Hidden {
+		hidden = append(hidden, f.Path+" is not shipped: only ignore rules of this run hide it")
 	}
-	if n := len(sh.Hidden) + sh.More - maxFiles; n > 0 {
-		con.Field("", fmt.Sprintf("… and %d more", n))
-	}
+	printFiles(con, "hidden", hidden, sh.More)
 	if len(sh.Changed) > 0 {
 		more := "sluice show " + sh.named(sh.Step) + " --diff prints the changes"
 		if sh.Attempt != nil && sh.Attempt.N > 1 {
 			more += ", --since those since the attempt before"
 		}
 		con.Field("", con.Paint(console.Dim, more))
+	}
+}
+
+// printFiles prints a label before the first of some files, and how many there are beside those that are listed.
+func printFiles(con *console.Console, label string, files []string, more int) {
+	for _, f := range files[:min(len(files), maxFiles)] {
+		con.Field(label, text.Line(f))
+		label = ""
+	}
+	if n := len(files) + more - maxFiles; n > 0 {
+		con.Field("", fmt.Sprintf("… and %d more", n))
 	}
 }
 

@@ -43,25 +43,17 @@ func eventsOf(con *console.Console, format string) func(string) []string {
 
 // eventLines returns an event as lines. An agent wrote its texts.
 func eventLines(con *console.Console, e program.Event) (out []string) {
-	sign, style := "", console.Plain
-	switch e.Kind {
-	case program.Began:
-		sign, style = "— begins", console.Dim
-	case program.Tool:
-		sign, style = "▸", console.Blue
-	case program.File:
-		sign, style = "✎", console.Green
-	case program.Failed:
-		sign, style = "✗", console.Red
-	case program.Denied:
-		sign, style = "⊘ not allowed:", console.Yellow
-	case program.Retry:
-		sign, style = "↻", console.Dim
-	case program.Limit:
-		sign, style = "⏳ usage limit:", console.Yellow
-	case program.Ended:
-		sign, style = "— ended:", console.Dim
+	signs := map[program.Kind][2]string{
+		program.Began:  {"— begins", console.Dim},
+		program.Tool:   {"▸", console.Blue},
+		program.File:   {"✎", console.Green},
+		program.Failed: {"✗", console.Red},
+		program.Denied: {"⊘ not allowed:", console.Yellow},
+		program.Retry:  {"↻", console.Dim},
+		program.Limit:  {"⏳ usage limit:", console.Yellow},
+		program.Ended:  {"— ended:", console.Dim},
 	}
+	sign, style := signs[e.Kind][0], signs[e.Kind][1]
 	first := con.Paint(style, strings.TrimSpace(sign+" "+text.Line(e.Name)))
 	for i, line := range strings.Split(strings.TrimSpace(e.Text), "\n") {
 		line = text.Clean(line, engine.MaxOutput)
