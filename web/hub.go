@@ -44,8 +44,8 @@ type hub struct {
 
 	mu      sync.Mutex
 	streams []*stream
-	feeds   map[string]*feed  // by root
-	shown   map[string]*shown // by address
+	feeds   map[string]context.CancelFunc // what follows a repo's journal, by root
+	shown   map[string]*shown             // by address
 }
 
 // stream is one browser that follows one page.
@@ -55,9 +55,6 @@ type stream struct {
 	wake  chan struct{}
 	end   context.CancelFunc
 }
-
-// feed follows one repo's journal.
-type feed struct{ end context.CancelFunc }
 
 // shown is a page that is followed, rendered once for all who look at it.
 type shown struct {
@@ -81,7 +78,7 @@ type newest struct {
 }
 
 func newHub(p *repos) *hub {
-	h := &hub{repos: p, feeds: map[string]*feed{}, shown: map[string]*shown{}, turn: make(chan struct{}, 1),
+	h := &hub{repos: p, feeds: map[string]context.CancelFunc{}, shown: map[string]*shown{}, turn: make(chan struct{}, 1),
 		begin: make(chan struct{}, beginMost)}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
@@ -147,9 +144,9 @@ func (h *hub) leave(st *stream) {
 	if h.shown[p.at] == p {
 		delete(h.shown, p.at)
 	}
-	for root, f := range h.feeds {
+	for root, end := range h.feeds {
 		if !slices.ContainsFunc(slices.Collect(maps.Values(h.shown)), func(o *shown) bool { return o.shows(root) }) {
-			f.end()
+			end()
 			delete(h.feeds, root)
 		}
 	}
@@ -246,19 +243,12 @@ func (h *hub) rendered(ctx context.Context, p *shown, draw renderer, all bool) (
 	if all && ctx.Err() == nil {
 		h.follow(p, known)
 	}
-	if news {
-		h.tell(p)
-	}
-	return v.grows != nil && v.grows.Works, took
-}
-
-// tell wakes the streams of a page. The caller holds the lock.
-func (h *hub) tell(p *shown) {
 	for _, st := range h.streams {
-		if st.page == p {
+		if news && st.page == p {
 			raise(st.wake)
 		}
 	}
+	return v.grows != nil && v.grows.Works, took
 }
 
 // follow begins to follow the repos that a page shows. The caller holds the lock.
@@ -268,7 +258,7 @@ func (h *hub) follow(p *shown, known []repo) {
 			continue
 		}
 		ctx, end := context.WithCancel(h.ctx)
-		h.feeds[r.Root] = &feed{end}
+		h.feeds[r.Root] = end
 		h.done.Go(func() { h.read(ctx, r) })
 	}
 }
