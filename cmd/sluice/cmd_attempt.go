@@ -82,11 +82,7 @@ func findAttempt(ctx context.Context, v workspace.Viewer, run, name string) (*at
 	if !ok || err != nil || n < 1 || !ids.Valid(step) {
 		return nil, fault.Misused("as tests.2: the second attempt of tests", "%q is not the name of an attempt", clean(name))
 	}
-	id, err := workspace.RunNamed(ctx, v, run)
-	if err != nil {
-		return nil, err
-	}
-	r, err := v.Run(ctx, id)
+	r, err := workspace.RunOf(ctx, v, run)
 	if err != nil {
 		return nil, err
 	}

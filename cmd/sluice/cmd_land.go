@@ -75,11 +75,7 @@ signed if your git settings ask for it. A branch that differs from what a gate p
 // landRun lands the work of the named run.
 func landRun(ctx context.Context, a *app, named string, l land.Options) error {
 	return a.withView(ctx, func(p *workspace.Workspace, v workspace.Viewer, _ bool) error {
-		id, err := workspace.RunNamed(ctx, v, named)
-		if err != nil {
-			return err
-		}
-		r, err := v.Run(ctx, id)
+		r, err := workspace.RunOf(ctx, v, named)
 		if err != nil {
 			return err
 		}

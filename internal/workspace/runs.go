@@ -28,12 +28,17 @@ func (p *Workspace) StatusOf(ctx context.Context, run string) (*daemon.RunStatus
 		return nil, err
 	}
 	defer v.Close()
-	id, err := RunNamed(ctx, v, run)
-	if err != nil {
-		return nil, err
-	}
-	r, err := v.Run(ctx, id)
+	r, err := RunOf(ctx, v, run)
 	return &r, err
+}
+
+// RunOf returns the whole state of the run that RunNamed names.
+func RunOf(ctx context.Context, v Viewer, name string) (daemon.RunStatus, error) {
+	id, err := RunNamed(ctx, v, name)
+	if err != nil {
+		return daemon.RunStatus{}, err
+	}
+	return v.Run(ctx, id)
 }
 
 // LastRun names the newest run of a repo.
