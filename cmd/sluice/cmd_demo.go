@@ -17,6 +17,7 @@ import (
 	"sluice/internal/cluster"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/internal/layout"
 	"sluice/internal/setup"
 	"sluice/internal/workspace"
@@ -157,12 +158,8 @@ func demoRun(ctx context.Context, a *app, p *workspace.Workspace, by string) err
 // demoPause leaves time to read the terminal before the screen covers it.
 func demoPause(ctx context.Context, con *console.Console) error {
 	con.Print("%s", con.Paint(console.Dim, "Starts in a moment…"))
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(demoReads):
-		return nil
-	}
+	health.Wait(ctx, demoReads)
+	return ctx.Err()
 }
 
 const demoReads = 3 * time.Second

@@ -10,6 +10,7 @@ import (
 	"sluice/internal/approval/passkey"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/internal/workspace"
 )
 
@@ -103,17 +104,13 @@ func pageAddress(ctx context.Context, con *console.Console) (string, error) {
 
 // awaitPasskey waits until a passkey is registered for the invitation, or the invitation is void.
 func awaitPasskey(ctx context.Context, desk passkey.Desk, id string) (*passkey.Registered, error) {
-	tick := time.NewTicker(passkeyPace)
-	defer tick.Stop()
 	for {
 		reg, err := desk.Registered(id)
 		if err != nil || reg != nil {
 			return reg, err
 		}
-		select {
-		case <-ctx.Done():
+		if !health.Wait(ctx, passkeyPace) {
 			return nil, context.Canceled
-		case <-tick.C:
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/internal/mcp"
 	"sluice/internal/prompt"
 	"sluice/internal/text"
@@ -142,10 +143,8 @@ func workOf(ctx context.Context, p *workspace.Workspace, o daemon.Offer) (mcp.Wo
 		if !errors.Is(err, fs.ErrNotExist) || time.Now().After(end) {
 			break
 		}
-		select {
-		case <-ctx.Done():
+		if !health.Wait(ctx, layOutLook) {
 			return work, ctx.Err()
-		case <-time.After(layOutLook):
 		}
 	}
 	if err == nil {

@@ -13,6 +13,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/internal/render"
 	"sluice/internal/workflows"
 	"sluice/internal/workspace"
@@ -166,8 +167,6 @@ func requestOf(ctx context.Context, a *app, p *workspace.Workspace, o order) (en
 
 // awaitEnd waits until the run has ended or ctx ends, and returns the run's state.
 func awaitEnd(ctx context.Context, s workspace.Service, run string) (daemon.RunStatus, error) {
-	tick := time.NewTicker(lookPace)
-	defer tick.Stop()
 	var r daemon.RunStatus
 	for {
 		now, err := s.Run(ctx, run)
@@ -180,10 +179,8 @@ func awaitEnd(ctx context.Context, s workspace.Service, run string) (daemon.RunS
 		if r = now; !r.Live() {
 			return r, nil
 		}
-		select {
-		case <-ctx.Done():
+		if !health.Wait(ctx, lookPace) {
 			return r, ctx.Err()
-		case <-tick.C:
 		}
 	}
 }

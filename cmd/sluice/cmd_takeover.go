@@ -15,6 +15,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/internal/render"
 	"sluice/internal/workspace"
 )
@@ -172,10 +173,8 @@ func heldAttempt(ctx context.Context, v workspace.Viewer, run, step string) (*en
 			return nil, fault.Failed("`sluice status "+run+"` shows its state; the step stays taken over",
 				"the agent of %s has not ended within %s", render.Attempt(step, at.N), takeoverMost)
 		}
-		select {
-		case <-ctx.Done():
+		if !health.Wait(ctx, takeoverPace) {
 			return nil, context.Canceled
-		case <-time.After(takeoverPace):
 		}
 	}
 }
