@@ -164,7 +164,9 @@ func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace
 	out = append(out, doctor.Schema(p.Root)...)
 	s, err := workspace.Settings(con, p.Root, nil)
 	if err != nil {
-		out = append(out, settingsChecks(err)...)
+		for _, e := range settings.Faults(err) {
+			out = append(out, doctor.Broken("settings", "`sluice help config` names the keys", "%s", e))
+		}
 	} else {
 		says := "built-in"
 		if len(s.Files) > 0 {
@@ -180,14 +182,6 @@ func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace
 	out = append(out, checkKeys(ctx, con, p)...)
 	out = append(out, checkNotify(ctx, con, p.Root)...)
 	return append(out, doctor.Journal(p.State), checkServed(ctx, p))
-}
-
-func settingsChecks(err error) []doctor.Check {
-	var out []doctor.Check
-	for _, e := range settings.Faults(err) {
-		out = append(out, doctor.Broken("settings", "`sluice help config` names the keys", "%s", e))
-	}
-	return out
 }
 
 func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {

@@ -39,9 +39,7 @@ failed nothing in its last 50 rounds, and one whose failures a person always ove
 		Example: "sluice stats\nsluice stats gated-pipeline --since 30d --svg stats.svg",
 		Args:    console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				o.workflow = args[0]
-			}
+			o.workflow = arg(args, 0)
 			return countRuns(cmd.Context(), a, o)
 		},
 	}

@@ -27,11 +27,7 @@ run as you whenever a run is started.`,
 	change := func(use, short, long, example string, do func(ctx context.Context, dir string) error) *cobra.Command {
 		return &cobra.Command{Use: use, Short: short, Long: long, Example: example, Args: console.Between(0, 1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				dir := ""
-				if len(args) == 1 {
-					dir = args[0]
-				}
-				return do(cmd.Context(), dir)
+				return do(cmd.Context(), arg(args, 0))
 			}}
 	}
 	cmd.AddCommand(
