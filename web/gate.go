@@ -229,11 +229,7 @@ func (p *gatePage) known() {
 		p.Findings = append(p.Findings, findingLine{f.State, f.Place(), f.Message, f.Severity, from})
 	}
 	for _, q := range p.Shown.Earlier {
-		outcome := cmp.Or(q.Outcome, q.State)
-		if q.Veto {
-			outcome = engine.OutcomeVeto
-		}
-		p.Earlier = append(p.Earlier, earlierRound{q.N, outcome, render.By(q.ByKind, q.By), q.Feedback})
+		p.Earlier = append(p.Earlier, earlierRound{q.N, show.Outcome(q), render.By(q.ByKind, q.By), q.Feedback})
 	}
 }
 
@@ -253,7 +249,7 @@ func (p *gatePage) judged(gate, name string, q engine.Round) {
 	if q.Outcome == "" && q.Feedback == "" {
 		return
 	}
-	v, from := verdictLine{Outcome: q.Outcome, Words: q.Feedback}, "the reviewer"
+	v, from := verdictLine{Words: q.Feedback}, "the reviewer"
 	if gate != p.Gate.ID {
 		v.Gate = text.Title(gate, name)
 		from += " at " + gate
@@ -261,8 +257,8 @@ func (p *gatePage) judged(gate, name string, q engine.Round) {
 	if q.Step != p.Step {
 		v.Gate += " of " + q.Step
 	}
-	if q.Veto {
-		v.Outcome = engine.OutcomeVeto
+	if q.Outcome != "" {
+		v.Outcome = show.Outcome(q)
 	}
 	if q.ByKind != "" {
 		v.By = render.By(q.ByKind, q.By)

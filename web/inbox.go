@@ -142,18 +142,17 @@ func inboxTitle(waits int) string {
 
 // waitOf returns a wait as the inbox shows it: one thing to do, on one page.
 func waitOf(repo string, w show.Waiting, spent string) waitItem {
-	out := waitItem{Repo: repo, URL: runURL(repo, w.Run), Do: "Open", Run: w.Run, Gate: w.Gate, Kind: w.Kind,
+	out := waitItem{Repo: repo, Run: w.Run, Gate: w.Gate, Kind: w.Kind,
 		Words: render.WhyElse(w.Why), Spent: spent, Trust: w.Trust, Stub: w.Stub, Since: w.Since, Until: w.Until}
 	out.Title = cmp.Or(w.Look, text.Title(cmp.Or(w.Gate, w.Step), w.Name))
+	if out.URL, out.Do = reviewOf(runURL(repo, w.Run), w.Kind, w.Gate); out.URL == "" {
+		out.URL, out.Do = runURL(repo, w.Run), "Open"
+	}
 	switch w.Kind {
-	case "human":
-		out.URL, out.Do = out.URL+"/g/"+w.Gate, "Review"
-	case "window":
-		out.URL, out.Do = out.URL+"/g/"+w.Gate, "Review or veto"
 	case "offer":
 		out.Words = "Anyone can take this step, with sluice next in a terminal"
 	case "paused":
-		out.Title, out.Do = w.Run+" is paused", "Open"
+		out.Title = w.Run + " is paused"
 	}
 	return out
 }

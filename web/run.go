@@ -44,7 +44,6 @@ type runPage struct {
 // waitLine is one thing that the run waits for.
 type waitLine struct {
 	Words, URL, Do string
-	Mine           bool
 }
 
 // stepLine is a step with its attempts and gates.
@@ -136,15 +135,20 @@ func (p *runPage) children(ctx context.Context, at repo, v workspace.Viewer, run
 
 func (p *runPage) waits(run daemon.RunStatus, now time.Time) {
 	for _, w := range run.Waits {
-		l := waitLine{Words: waitWords(w, now)}
-		switch w.Kind {
-		case "human":
-			l.URL, l.Do, l.Mine = p.URL+"/g/"+w.Gate, "Review", true
-		case "window":
-			l.URL, l.Do, l.Mine = p.URL+"/g/"+w.Gate, "Review or veto", true
-		}
-		p.Waits = append(p.Waits, l)
+		url, do := reviewOf(p.URL, w.Kind, w.Gate)
+		p.Waits = append(p.Waits, waitLine{waitWords(w, now), url, do})
 	}
+}
+
+// reviewOf returns the page on which a person does what a run waits for, and what that is; "" = there is none.
+func reviewOf(run, kind, gate string) (url, do string) {
+	switch kind {
+	case "human":
+		return run + "/g/" + gate, "Review"
+	case "window":
+		return run + "/g/" + gate, "Review or veto"
+	}
+	return "", ""
 }
 
 // waitWords returns what a run waits for, without the commands that a terminal would take.

@@ -114,9 +114,7 @@ func RunLines(c *console.Console, r daemon.RunStatus, now time.Time) (out []stri
 		add(2, console.Styled(NearBudget(n), console.Yellow))
 	}
 	out = append(out, stepLines(c, r, now, width)...)
-	for _, words := range WentOn(r) {
-		add(2, console.Styled(words, console.Yellow))
-	}
+	out = append(out, UnpassedLines(c, r)...)
 	for _, n := range r.Notes {
 		head := fmt.Sprintf("note %d ", n.N)
 		if n.Step != "" {

@@ -80,12 +80,17 @@ func printVerdicts(con *console.Console, sh *Shown) {
 	}
 }
 
+// Outcome returns how a round ended, or how it stands.
+func Outcome(q engine.Round) string {
+	if q.Veto {
+		return engine.OutcomeVeto
+	}
+	return cmp.Or(q.Outcome, render.State(q.State))
+}
+
 // verdictWords returns the outcome of a round, and its score.
 func verdictWords(q engine.Round) string {
-	s := cmp.Or(q.Outcome, render.State(q.State))
-	if q.Veto {
-		s = engine.OutcomeVeto
-	}
+	s := Outcome(q)
 	if q.Score != nil {
 		s += fmt.Sprintf(", score %g", *q.Score)
 	}
