@@ -34,7 +34,7 @@ var files embed.FS
 type Server struct {
 	opt     Options
 	con     *console.Console
-	guard   guard
+	guard   guard // without an address it does not listen
 	logins  *logins
 	repos   *repos
 	hub     *hub
@@ -47,7 +47,6 @@ type Server struct {
 	mac      []byte // seals forms and logins, for the life of the process
 
 	mu   sync.Mutex
-	at   string // its base URL; "" = it does not listen
 	srv  *http.Server
 	done sync.WaitGroup
 }
@@ -85,8 +84,8 @@ const (
 func (s *Server) Start(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.at != "" {
-		return s.at, nil
+	if s.guard.base != "" {
+		return s.guard.base, nil
 	}
 	all, at, err := s.listen(ctx)
 	if err != nil {
@@ -94,7 +93,6 @@ func (s *Server) Start(ctx context.Context) (string, error) {
 	}
 	s.guard = guardOf(at)
 	s.srv = s.serving()
-	s.at = at
 	for _, l := range all {
 		s.done.Go(func() { serve(s, limit(l, s.opt.Web.Cert == "")) })
 	}
