@@ -2,7 +2,6 @@ package show
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -111,20 +110,6 @@ func atWork(runs []daemon.RunStatus) map[string]bool {
 		}
 	}
 	return out
-}
-
-// Folders returns the folder of the run and, with all, those of its child runs, whose agent may be
-// at work. They are below .workflow/runs/, the run's own first.
-func Folders(ctx context.Context, p *workspace.Workspace, run string, all bool) ([]string, error) {
-	st, err := p.Status(ctx)
-	if err != nil {
-		return nil, err
-	}
-	id, err := workspace.PickRun(st.Runs, run)
-	if err != nil {
-		return nil, err
-	}
-	return foldersOf(family(st.Runs, id, all)), nil
 }
 
 // family returns a run and, with all, the runs below it.

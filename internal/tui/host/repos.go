@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -297,11 +298,11 @@ func (h *Repos) newestOutput(ctx context.Context, p *workspace.Workspace, run, w
 	if folder == "" {
 		folder = run
 		if strings.Contains(run, ".") { // a task's: its folder lies in its parent's
-			found, err := show.Folders(ctx, p, run, false)
+			r, err := p.StatusOf(ctx, run)
 			if err != nil {
 				return "", err
 			}
-			folder = found[0]
+			folder = cmp.Or(r.Dir, r.ID)
 		}
 		h.mu.Lock()
 		h.folders[key] = folder
