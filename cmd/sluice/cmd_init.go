@@ -191,7 +191,7 @@ func tellRoles(con *console.Console, root string, t specs.Template) {
 // tellLaid prints what was written; done reports whether that is all.
 func tellLaid(con *console.Console, l *setup.Written) (done bool, err error) {
 	if con.JSON {
-		return true, con.Document(map[string]any{"root": l.Root, "made": orEmpty(l.Made), "kept": orEmpty(l.Kept)})
+		return true, con.Document(map[string]any{"root": l.Root, "made": list(l.Made), "kept": list(l.Kept)})
 	}
 	for _, f := range l.Made {
 		con.Print("%s %s", con.Paint(console.Green, "made"), f)
@@ -203,11 +203,4 @@ func tellLaid(con *console.Console, l *setup.Written) (done bool, err error) {
 		con.Print("\nEverything exists already: nothing was changed.")
 	}
 	return len(l.Made) == 0, nil
-}
-
-func orEmpty(s []string) []string {
-	if s == nil {
-		return []string{}
-	}
-	return s
 }

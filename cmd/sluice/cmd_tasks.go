@@ -44,17 +44,15 @@ func taskFileRead(a *app, arg string) (src []byte, st atomicfile.Stat, file *tas
 	src, st, err = atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, st, nil, nil, fault.Failed("its path is relative to the current folder", "%s: no such file", clean(arg))
+		err = fault.Failed("its path is relative to the current folder", "%s: no such file", clean(arg))
 	case errors.Is(err, atomicfile.ErrNotRegular):
-		return nil, st, nil, nil,
-			fault.Failed("a task file must be a regular file, not a link", "%s: not a regular file", clean(arg))
+		err = fault.Failed("a task file must be a regular file, not a link", "%s: not a regular file", clean(arg))
 	case errors.Is(err, atomicfile.ErrTooLarge):
-		return nil, st, nil, nil, fault.Failed("split the list", "%s: more than %d MiB", clean(arg), tasks.MaxBytes>>20)
-	case err != nil:
-		return nil, st, nil, nil, err
+		err = fault.Failed("split the list", "%s: more than %d MiB", clean(arg), tasks.MaxBytes>>20)
+	case err == nil:
+		file, bad = tasks.Read(src)
 	}
-	file, bad = tasks.Read(src)
-	return src, st, file, bad, nil
+	return src, st, file, bad, err
 }
 
 // validTasks checks task files for validate: the first fault of each, with its line.
