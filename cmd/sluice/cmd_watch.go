@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +11,7 @@ import (
 	"sluice/daemon"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/show"
 	"sluice/internal/workspace"
 )
 
@@ -158,19 +158,7 @@ func watchList(ctx context.Context, con *console.Console) error {
 	if con.JSON {
 		return con.Document(map[string]any{"daemon": running, "repos": states})
 	}
-	t := &console.Table{Columns: []console.Column{{}, {}, {Fit: console.Wrapped}}}
-	for _, s := range states {
-		word, style := "served", console.Green
-		if !s.Served {
-			word, style = "not served", console.Yellow
-		}
-		why := s.Why
-		if len(s.Health) > 0 {
-			word, style, why = "unwell", console.Yellow, strings.Join(s.Health, "; ")
-		}
-		t.Row(console.Styled(word, style), console.Styled(s.Root, console.Plain), console.Styled(oneLine(why), console.Dim))
-	}
-	con.PrintTable(t)
+	show.Repos(con, states, 0)
 	if len(states) == 0 {
 		con.Note("the list is empty: run `sluice watch add` in a repo")
 	} else if !running {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/daemon"
 	"sluice/deploy"
 	"sluice/internal/console"
 	"sluice/internal/render"
@@ -31,17 +32,25 @@ func Service(con *console.Console, st deploy.State, version string) {
 	if st.Why != "" {
 		con.Print("  %s", text.Message(st.Why))
 	}
-	for _, r := range st.Repos {
+	Repos(con, st.Repos, 2)
+	unit(con, st, version)
+}
+
+// Repos prints which repos a daemon serves, and what is wrong with them.
+func Repos(con *console.Console, all []daemon.RepoState, indent int) {
+	t := &console.Table{Indent: indent, Columns: []console.Column{{}, {}, {Fit: console.Wrapped}}}
+	for _, r := range all {
+		word, style, why := "served", console.Green, r.Why
 		switch {
 		case !r.Served:
-			con.Print("  %s  %s: %s", con.Paint(console.Red, "not served"), r.Root, text.Message(r.Why))
+			word, style = "not served", console.Yellow
 		case len(r.Health) > 0:
-			con.Print("  %s  %s: %s", con.Paint(console.Yellow, "unwell"), r.Root, text.Message(strings.Join(r.Health, "; ")))
-		default:
-			con.Print("  %s  %s", con.Paint(console.Green, "served"), r.Root)
+			word, style, why = "unwell", console.Yellow, strings.Join(r.Health, "; ")
 		}
+		t.Row(console.Styled(word, style), console.Styled(r.Root, console.Plain),
+			console.Styled(text.Message(why), console.Dim))
 	}
-	unit(con, st, version)
+	con.PrintTable(t)
 }
 
 func unit(con *console.Console, st deploy.State, version string) {
