@@ -84,27 +84,27 @@ func validateFiles(a *app, files, taskFiles []string, every bool) error {
 				plural(gatesOf(spec), "gate"))
 		}
 	}
-	if !a.JSON {
-		for _, x := range notes {
-			a.Marked("note", x.String())
-		}
-	}
 	if a.JSON {
 		if err := a.Document(map[string]any{"ok": len(all) == 0, "files": len(files) + len(taskFiles), "faults": all,
 			"notes": notes}); err != nil {
 			return err
 		}
-	} else if len(all) > 0 {
+	} else {
+		for _, x := range notes {
+			a.Marked("note", x.String())
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if !a.JSON {
 		where := plural(len(files)+len(taskFiles), "file")
 		if len(settings) > 0 {
 			where += " and the settings"
 		}
 		a.Note("%s in %s", plural(len(all), "fault"), where)
 	}
-	if len(all) > 0 {
-		return fault.Exit(fault.ExitFailed)
-	}
-	return nil
+	return fault.Exit(fault.ExitFailed)
 }
 
 func gatesOf(spec *engine.Spec) int {
