@@ -190,16 +190,14 @@ func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {
 		f := explain(err)
 		return doctor.Broken("served", f.Advice, "%s", f.Cause)
 	}
-	if s == nil && !workspace.IsDir(p.State) {
-		return doctor.Warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`",
-			"nobody serves this repo now")
-	}
 	if s == nil {
-		lock, err := daemon.TakeLock(p.State)
-		if err != nil {
-			return doctor.Broken("served", "end that process, or wait for its end", "%s", err)
+		if workspace.IsDir(p.State) {
+			lock, err := daemon.TakeLock(p.State)
+			if err != nil {
+				return doctor.Broken("served", "end that process, or wait for its end", "%s", err)
+			}
+			_ = lock.Release() // it was only tried
 		}
-		_ = lock.Release() // it was only tried
 		return doctor.Warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`",
 			"nobody serves this repo now")
 	}
