@@ -9,6 +9,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/internal/fault"
+	"sluice/internal/form"
 	"sluice/internal/text"
 	"sluice/internal/workflows"
 	"sluice/specs"
@@ -63,16 +64,10 @@ func startURL(repo, workflow string) string {
 type formPage struct {
 	Repo, ID, Name, URL string
 	Graph               template.HTML // specs/graph made it
-	Vars                []varField
+	Vars                []form.Field  // the default is what was written, if anything was
 	Served              bool
 	Stub, Beside        bool
 	Failed              string
-}
-
-type varField struct {
-	Name, About, Value string
-	Required           bool
-	Choices            []string
 }
 
 func (s *Server) startForm(r *http.Request) (v view, err error) {
@@ -102,9 +97,9 @@ func (s *Server) formOf(r *http.Request) (*formPage, repo, error) {
 		sv.Close()
 	}
 	for _, x := range spec.Vars {
-		f := varField{Name: x.Name, About: x.Description, Required: x.Required}
+		f := form.Field{Name: x.Name, About: x.Description, Required: x.Required}
 		if x.Default != nil {
-			f.Value = fmt.Sprint(x.Default)
+			f.Default = fmt.Sprint(x.Default)
 		}
 		for _, c := range x.OneOf {
 			f.Choices = append(f.Choices, fmt.Sprint(c))
@@ -127,7 +122,7 @@ func (s *Server) startRun(r *http.Request) (to string, v *view, err error) {
 	}
 	for i, x := range p.Vars {
 		value := f.Get("var." + x.Name)
-		p.Vars[i].Value = value
+		p.Vars[i].Default = value
 		if value != "" {
 			want.Vars = append(want.Vars, x.Name+"="+value)
 		}
