@@ -178,13 +178,13 @@ func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, r daemon.RunSt
   sluice log last            # what happened
   sluice explain XG-1-2      # why the gate failed, then passed
 `, a.dir, filepath.Join(home, "state"), filepath.Join(home, "config"), filepath.Join(home, "bin"))
-		return printSummary(ctx, a, p, r)
-	}
-	a.Print("\nThe repo was temporary and is removed; `sluice demo --keep DIR` keeps it.")
-	a.Title("\nGo on")
-	a.Print(`  sluice init                # the same pipeline in your repo, with real agents
+	} else {
+		a.Print("\nThe repo was temporary and is removed; `sluice demo --keep DIR` keeps it.")
+		a.Title("\nGo on")
+		a.Print(`  sluice init                # the same pipeline in your repo, with real agents
   sluice help                # all commands
 `)
+	}
 	return printSummary(ctx, a, p, r)
 }
 

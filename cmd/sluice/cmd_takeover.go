@@ -122,16 +122,14 @@ func tellTakeover(ctx context.Context, con *console.Console, p *workspace.Worksp
 		out.Argv = ownCommand(out.Argv, set.Settings.Agents[out.Agent].Command)
 	}
 	if out.Argv != nil {
-		out.Command = "cd " + shellWord(out.Dir) + " && "
+		var words []string
 		for _, name := range slices.Sorted(maps.Keys(out.Env)) {
-			out.Command += name + "=" + shellWord(out.Env[name]) + " "
+			words = append(words, name+"="+shellWord(out.Env[name]))
 		}
-		for i, word := range out.Argv {
-			if i > 0 {
-				out.Command += " "
-			}
-			out.Command += shellWord(word)
+		for _, word := range out.Argv {
+			words = append(words, shellWord(word))
 		}
+		out.Command = "cd " + shellWord(out.Dir) + " && " + strings.Join(words, " ")
 	}
 	if con.JSON {
 		return con.Document(out)
