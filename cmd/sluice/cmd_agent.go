@@ -145,10 +145,6 @@ func tryNotice(ctx context.Context, a *app, n notify.Notice) (err error) {
 	sender := notify.New(options...)
 	defer func() { err = errors.Join(err, sender.Close()) }()
 	results := sender.Send(ctx, n)
-	reached := false
-	for _, r := range results {
-		reached = reached || r.OK
-	}
 	if a.JSON {
 		return a.Document(results)
 	}
@@ -161,7 +157,7 @@ func tryNotice(ctx context.Context, a *app, n notify.Notice) (err error) {
 		t.Row(console.Styled(r.Channel, console.Plain), console.Styled(word, style))
 	}
 	a.PrintTable(t)
-	if !reached {
+	if !slices.ContainsFunc(results, func(r notify.Result) bool { return r.OK }) {
 		return fault.Failed("set notify.command in your own settings, or see `sluice doctor`", "the notice reached nobody")
 	}
 	return nil

@@ -76,7 +76,7 @@ func startRelease(ctx context.Context, a *app, o releaseOptions) error {
 	if err != nil {
 		return err
 	}
-	if !hasFlow(files, releaseFlow) {
+	if !slices.ContainsFunc(files, func(f string) bool { return strings.EqualFold(workflows.ID(f), releaseFlow) }) {
 		return fault.Failed("create it with `sluice init --template release`; read it, commit it, then run "+
 			"`sluice release`", "this repo has no workflow %q", releaseFlow)
 	}
@@ -95,10 +95,6 @@ func startRelease(ctx context.Context, a *app, o releaseOptions) error {
 		}
 	}
 	return runHere(ctx, a, p, o.order)
-}
-
-func hasFlow(files []string, id string) bool {
-	return slices.ContainsFunc(files, func(f string) bool { return strings.EqualFold(workflows.ID(f), id) })
 }
 
 // versionFits checks the wanted version against the workflow's rule for the agent's, if any.
