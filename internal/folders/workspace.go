@@ -40,13 +40,18 @@ func (x *places) Onto(run string) (string, error) {
 }
 
 // openWorkspace creates the branch of a run's worktree, from HEAD of the person's checkout, and its
-// parent folder, which git ignores. An existing worktree is left alone.
+// parent folder, which git ignores. The run's existing worktree is left alone.
 func (x *places) openWorkspace(ctx context.Context, wt string) error {
 	dir, err := x.Below(wt)
 	if err != nil {
 		return job.Refused("workspace %s: %v", wt, err)
 	}
+	run, branch := path.Base(wt), "refs/heads/"+engine.WorkspaceBranch(wt)
+	file := workspaceFile(x.Layout, run)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
+			return job.Unready("%s exists and is not this run's: move it away", wt)
+		}
 		return nil
 	}
 	if err := x.MakeBelow(path.Dir(wt), 0o755); err != nil {
@@ -55,9 +60,7 @@ func (x *places) openWorkspace(ctx context.Context, wt string) error {
 	if err := atomicfile.Write(filepath.Join(filepath.Dir(dir), ".gitignore"), []byte("*\n"), 0o644); err != nil {
 		return err
 	}
-	run, branch := path.Base(wt), "refs/heads/"+engine.WorkspaceBranch(wt)
 	var w workspace
-	file := workspaceFile(x.Layout, run)
 	err = layout.Load(file, &w)
 	if errors.Is(err, fs.ErrNotExist) {
 		w, err = x.newWorkspace(ctx, branch)

@@ -105,6 +105,19 @@ func TestWorkspaceTakesNoBranchOfAnother(t *testing.T) {
 	}
 }
 
+func TestWorkspaceTakesNoFolderOfAnother(t *testing.T) {
+	b := newBench(t, workspaceSpec)
+	b.put(space1+"/left", "by a run of an earlier record\n")
+	ev := b.carry(inSpace(b.stepJob("A", 1, 1), space1))
+	if want := space1 + " exists and is not this run's: move it away"; !strings.Contains(ev.Exit.NotStarted, want) {
+		t.Fatalf("%+v", ev.Exit)
+	}
+	b.sh("mv " + space1 + " away")
+	if ev := b.carry(inSpace(b.stepJob("A", 2, 1), space1)); ev.Exit.Code != 0 {
+		t.Fatalf("%+v %s", ev.Exit, ev.Output)
+	}
+}
+
 func TestWorkspaceWithoutACommit(t *testing.T) {
 	b := newBench(t, workspaceSpec)
 	b.sh("git update-ref -d refs/heads/main")
