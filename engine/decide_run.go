@@ -34,12 +34,11 @@ func (d *ending) startRun(w *Spec, ev RunRequested) (id, why string) {
 	if why != "" {
 		return "", why
 	}
-	n := d.s.Numbers[w.ID] + 1
-	id = fmt.Sprintf("%s-%d", w.ID, n)
-	for d.s.Runs[id] != nil { // ids of workflows a and a-1 can collide
+	n := max(d.s.Numbers[w.ID], ev.After) + 1
+	for d.s.Runs[fmt.Sprintf("%s-%d", w.ID, n)] != nil { // ids of workflows a and a-1 can collide
 		n++
-		id = fmt.Sprintf("%s-%d", w.ID, n)
 	}
+	id = fmt.Sprintf("%s-%d", w.ID, n)
 	d.put(RunStarted{of: Of(id), Workflow: w.ID, N: n, Digest: ev.Digest, File: ev.File, Source: ev.Source,
 		Vars: vars, Trees: ev.Trees, Parallel: ev.Parallel, Workspace: workspace(w, id),
 		MaxSteps: w.Limits.MaxSteps, TimeLimit: w.Limits.MaxDuration,

@@ -41,6 +41,7 @@ type RunRequested struct {
 	Vars     map[string]any `json:"vars,omitempty"`
 	Parallel bool           `json:"parallel,omitempty"` // may run beside a live run of the workflow
 	Paused   bool           `json:"paused,omitempty"`
+	After    int            `json:"after,omitempty"` // the highest number that files of earlier runs have
 	// worktree as written (cleaned) -> key: real path of its checkout's top level
 	Trees map[string]string `json:"trees,omitempty"`
 	// what stand-ins do in place of the run's agents; absent for a real run

@@ -309,3 +309,16 @@ func TestForgottenInTheMiddle(t *testing.T) {
 	}
 	s.replayed()
 }
+
+func TestNumbersAfterFilesOfEarlierRuns(t *testing.T) {
+	s := begin(t, "", "", one())
+	for _, c := range []struct {
+		after int
+		want  string
+	}{{7, "x-8"}, {7, "x-9"}, {3, "x-10"}} {
+		s.do(RunRequested{Workflow: "x", Digest: "d-x", Parallel: true, After: c.after})
+		if s.st.Runs[c.want] == nil {
+			t.Errorf("no run %s", c.want)
+		}
+	}
+}

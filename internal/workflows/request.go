@@ -75,7 +75,7 @@ func Request(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 			text.More(len(bad)-1, "fault"))
 	}
 	ev = engine.RunRequested{Workflow: spec.ID, Source: string(pinned), File: specs.Digest(src), Vars: vars,
-		Parallel: w.Parallel}
+		Parallel: w.Parallel, After: layout.Newest(p.Root, spec.ID)}
 	if w.Script != "" {
 		ev.Stubs, err = scriptOf(con, p, w.Script, spec)
 	}

@@ -45,7 +45,7 @@ func Fired(p *workspace.Workspace, workflow string, vars map[string]any) (ev eng
 	}
 	source, err := pinned(p, file, src, vars)
 	return engine.RunRequested{Workflow: workflow, Source: source, Digest: specs.Digest([]byte(source)),
-		File: specs.Digest(src), Vars: vars}, specs.Digest([]byte(as)), err
+		File: specs.Digest(src), Vars: vars, After: layout.Newest(p.Root, workflow)}, specs.Digest([]byte(as)), err
 }
 
 func sourceOf(p *workspace.Workspace, workflow string) (file string, src []byte, err error) {
