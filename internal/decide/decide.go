@@ -37,6 +37,7 @@ type Decision struct {
 	Review           bool          // comment on the changes in an editor
 
 	at     *daemon.GateStatus
+	inRun  bool            // the person named the run: so does a command that is advised
 	runs   []string        // the live runs that have the gate; if it can be decided in some, those
 	proof  string          // the signed text
 	answer json.RawMessage // what is given beside the words
@@ -149,7 +150,7 @@ func give(ctx context.Context, con *console.Console, p *workspace.Workspace, d D
 
 func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 	if done.Ignored != "" {
-		advice := "`sluice show " + text.Line(d.Gate) + "` shows its state"
+		advice := "`sluice show " + d.named() + "` shows its state"
 		if d.Run == "" {
 			advice = "`sluice inbox --here` names the runs in which a gate waits"
 		}
@@ -169,13 +170,16 @@ func tellDone(con *console.Console, done daemon.Done, d Decision) error {
 	case con.JSON:
 		return fault.Exit(fault.ExitFailed)
 	default:
-		return fault.Failed("wait until it is checked; `sluice show "+gate+"` shows it then: decide again",
+		return fault.Failed("wait until it is checked; `sluice show "+d.named()+"` shows it then: decide again",
 			"your %s of %s did not count: what was reviewed has changed since", text.Line(d.Outcome), gate)
 	}
 }
 
 // knownGate checks the gate's name against live runs, and finds the run.
 func knownGate(con *console.Console, st daemon.Status, d *Decision) error {
+	if d.at == nil {
+		d.inRun = d.Run != ""
+	}
 	var known []string
 	var all, open []gateOf
 	for _, r := range st.Runs {
@@ -220,9 +224,9 @@ func (d *Decision) ofRound() error {
 	if d.Run == "" || now == 0 || d.Round == 0 || d.Round == now {
 		return nil
 	}
-	then, said := Decision{Gate: d.Gate, Outcome: d.Outcome, Round: now}, text.Line(d.Gate)
-	return fault.Failed("look again: `sluice show "+said+"`, then `"+then.command()+"`",
-		"gate %s is at round %d, and your %s is for round %d", said, now, text.Line(d.Outcome), d.Round)
+	then := Decision{Gate: d.Gate, Run: d.Run, inRun: d.inRun, Outcome: d.Outcome, Round: now}
+	return fault.Failed("look again: `sluice show "+d.named()+"`, then `"+then.command()+"`",
+		"gate %s is at round %d, and your %s is for round %d", text.Line(d.Gate), now, text.Line(d.Outcome), d.Round)
 }
 
 // gateOf is a gate of a live run.

@@ -266,7 +266,7 @@ func (d *Decision) shown(ctx context.Context, con *console.Console, p *workspace
 		return nil, err
 	}
 	gate := text.Line(d.Gate)
-	look := "look again: `sluice show " + gate + "`"
+	look := "look again: `sluice show " + d.named() + "`"
 	switch g := sh.Gate; {
 	case g == nil || g.Round == 0:
 		return nil, fault.Failed(look, "gate %s asks nothing now", gate)

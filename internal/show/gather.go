@@ -30,7 +30,8 @@ const (
 
 // Shown is what is known about a step and its gate.
 type Shown struct {
-	dir string // the run's folder
+	dir  string             // the run's folder
+	runs []daemon.RunStatus // of the repo
 
 	Run      string              `json:"run"`
 	Workflow string              `json:"workflow"`
@@ -85,11 +86,12 @@ func Gather(ctx context.Context, from *workspace.Workspace, v workspace.Viewer, 
 		return nil, err
 	}
 	sh := gather(ctx, from, spec, r, id)
+	st, err := v.Status(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	sh.runs = st.Runs
 	if g := sh.Gate; g != nil && (g.State == engine.OnHuman || g.State == engine.OnWindow) {
-		st, err := v.Status(ctx, "")
-		if err != nil {
-			return nil, err
-		}
 		sh.Also = asking(st.Runs, g.ID, r.ID)
 	}
 	return sh, nil

@@ -17,6 +17,7 @@ import (
 	"sluice/internal/render"
 	"sluice/internal/schema"
 	"sluice/internal/text"
+	"sluice/internal/workspace"
 )
 
 // Print prints everything but the changes.
@@ -105,7 +106,7 @@ func printEarlier(con *console.Console, sh *Shown) {
 }
 
 func (sh *Shown) named(id string) string {
-	return daemon.Named(id, sh.Run, sh.For != "" || len(sh.Also) > 0)
+	return daemon.Named(id, sh.Run, sh.For != "" || len(sh.Also) > 0 || workspace.Shown(sh.runs, id) != sh.Run)
 }
 
 // decideWords returns what a person may type at a gate that commands name so.

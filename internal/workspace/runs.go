@@ -102,24 +102,35 @@ func RunWith(ctx context.Context, v Viewer, name, what string) (daemon.RunStatus
 	if err != nil {
 		return daemon.RunStatus{}, err
 	}
-	var known []string
-	var found *daemon.RunStatus
+	found, known := runWith(st.Runs, what)
+	if found != nil {
+		return v.Run(ctx, found.ID)
+	}
+	advice := text.MeantOr("`sluice status` names the steps and gates", "", what, known)
+	return daemon.RunStatus{}, fault.Failed(advice, "no step or gate %q in a run of this repo", text.Line(what))
+}
+
+// Shown returns the run in which a command that names none finds the step or gate; "" if there is none.
+func Shown(runs []daemon.RunStatus, what string) string {
+	if found, _ := runWith(runs, what); found != nil {
+		return found.ID
+	}
+	return ""
+}
+
+func runWith(runs []daemon.RunStatus, what string) (found *daemon.RunStatus, known []string) {
 	most := 0
-	for i, r := range st.Runs {
+	for i, r := range runs {
 		ids := idsOf(r)
 		known = append(known, ids...)
 		if found != nil && !r.Live() && !found.Live() && strings.HasPrefix(r.Dir, cmp.Or(found.Dir, found.ID)+"/") {
 			continue // it was a part of that run
 		}
 		if n := matters(r, what); slices.Contains(ids, what) && n >= most {
-			found, most = &st.Runs[i], n
+			found, most = &runs[i], n
 		}
 	}
-	if found != nil {
-		return v.Run(ctx, found.ID)
-	}
-	advice := text.MeantOr("`sluice status` names the steps and gates", "", what, known)
-	return daemon.RunStatus{}, fault.Failed(advice, "no step or gate %q in a run of this repo", text.Line(what))
+	return found, known
 }
 
 // matters ranks what a run has to show of a step or gate: it waits for a person there, it got there and is
