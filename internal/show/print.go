@@ -106,7 +106,8 @@ func printEarlier(con *console.Console, sh *Shown) {
 }
 
 func (sh *Shown) named(id string) string {
-	return daemon.Named(id, sh.Run, sh.For != "" || len(sh.Also) > 0 || workspace.Shown(sh.runs, id) != sh.Run)
+	at := workspace.Shown(sh.runs, id)
+	return daemon.Named(id, sh.Run, sh.For != "" || len(sh.Also) > 0 || at != "" && at != sh.Run)
 }
 
 // decideWords returns what a person may type at a gate that commands name so.
