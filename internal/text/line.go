@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // How many characters of foreign text stand in a line, and in a message of its own.
@@ -12,8 +13,22 @@ const (
 	messageMost = 1000
 )
 
-// Line is foreign text for a place in a line.
-func Line(s string) string { return Clean(s, lineMost) }
+// Line is foreign text for a place in a line. Of a long text it keeps the beginning and the end: the output
+// of a failed command says at its end what was wrong.
+func Line(s string) string { return ends(s, lineMost, Clean) }
+
+// Ends is CleanLines that keeps the beginning and the end of a long text.
+func Ends(s string, most int) string { return ends(s, most, CleanLines) }
+
+func ends(s string, most int, clean func(string, int) string) string {
+	if whole := clean(s, most+1); utf8.RuneCountInString(whole) <= most {
+		return whole
+	}
+	last := s[runeStart(s, max(len(s)-most*utf8.UTFMax, 0)):]
+	end := []rune(clean(last, len(last)))
+	end = end[max(len(end)-(most/2-1), 0):]
+	return clean(s, most-most/2) + " " + strings.TrimSpace(string(end))
+}
 
 // Message is foreign text for a line of its own.
 func Message(s string) string { return Clean(s, messageMost) }

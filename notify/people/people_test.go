@@ -110,3 +110,17 @@ func TestBothCommandsNameTheRun(t *testing.T) {
 		}
 	}
 }
+
+// TestLongReasonLeavesTheCommands: channels cut a notice after 1000 characters.
+func TestLongReasonLeavesTheCommands(t *testing.T) {
+	p := newPeople(t.Logf)
+	why := "it failed 2 times:\n" + strings.Repeat("File \"a.py\", line 1\n", 200) + "ValueError: no"
+	body := []rune(p.Notice(job.Job{Effect: engine.Effect{Notice: &engine.Notice{Kind: engine.NoticeHuman, Run: "w-2", Gate: "G",
+		Text: why}}, Round: &engine.Round{N: 2}}).Body)
+	got := string(body[:min(len(body), 1000)])
+	for _, want := range []string{"it failed 2 times:\n", "ValueError: no\n", "To look: ", "--round 2, or sluice fail G --run w-2 -m \"why\""} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+}

@@ -76,6 +76,10 @@ func (p *People) send(ctx context.Context, notice notify.Notice) (results []noti
 // whyLevel is the engine's word for a gate that asks a person because its spec says so: nothing to tell of.
 const whyLevel = "level"
 
+// whyMost is how many characters of a reason a notice has: what follows it, the trust level and the commands,
+// is not to be cut off.
+const whyMost = 400
+
 // Notice returns the text for a person, and the command that answers it.
 func (p *People) Notice(job job.Job) notify.Notice {
 	n := job.Notice
@@ -90,7 +94,7 @@ func (p *People) Notice(job job.Job) notify.Notice {
 	if n.Step != "" {
 		what = strings.TrimSpace(n.Step + " of " + of)
 	}
-	body := []string{n.Text}
+	body := []string{text.Ends(n.Text, whyMost)}
 	if n.Text == whyLevel {
 		body = nil
 	}

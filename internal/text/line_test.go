@@ -1,0 +1,29 @@
+package text
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestLineKeepsBothEnds(t *testing.T) {
+	for _, short := range []string{"", "one", strings.Repeat("ä", lineMost)} {
+		if got := Line(short); got != short {
+			t.Errorf("%q became %q", short, got)
+		}
+	}
+	long := "`make test` ended with exit code 2:\n" + strings.Repeat("  File \"a.py\", line 1\n", 400) + "ValueError: no\x1b[0m\n"
+	got := Line(long)
+	if !strings.HasPrefix(got, "`make test` ended with exit code 2: File") || !strings.HasSuffix(got, "line 1 ValueError: no") {
+		t.Errorf("%q", got)
+	}
+	if n := utf8.RuneCountInString(got); n > lineMost || strings.Count(got, "…") != 1 {
+		t.Errorf("%d characters: %q", n, got)
+	}
+	if got := Ends(long, 100); !strings.HasSuffix(got, "line 1\nValueError: no") || utf8.RuneCountInString(got) > 100 {
+		t.Errorf("%q", got)
+	}
+	if got := Line(strings.Repeat("\xff", 5000)); !utf8.ValidString(got) || utf8.RuneCountInString(got) > lineMost {
+		t.Errorf("%q", got)
+	}
+}
