@@ -160,10 +160,16 @@ func printAttempt(con *console.Console, sh *Shown, at *engine.Attempt) {
 		con.Text("failed", at.Failure)
 	case at.Broken != "":
 		con.Text("broken", at.Broken)
+		if len(sh.Criteria) > 0 && !at.Checked {
+			con.Field("criterion", "not checked: a pass takes the work as it is")
+		}
 	case at.Checked && len(sh.Criteria) > 0:
 		con.Field("criterion", heldWords(sh, at))
 	}
 	for _, c := range sh.Checked {
+		if strings.Contains(at.Failure, strings.TrimSpace(c.Output)) {
+			continue // it is printed already
+		}
 		lines := strings.Split(strings.TrimSpace(text.CleanLines(c.Output, maxOutput)), "\n")
 		if more := len(lines) - maxLines; more > 0 {
 			lines = append([]string{fmt.Sprintf("… %d lines before", more)}, lines[more:]...)
@@ -255,9 +261,12 @@ func printVerdict(con *console.Console, sh *Shown, g *daemon.GateStatus) {
 	if sh.Attempt != nil && !sh.isJudged(sh.Attempt) {
 		con.Field("judged", fmt.Sprintf("attempt %d, as follows", q.Attempt))
 	}
-	if q.Outcome != "" {
+	switch {
+	case q.Outcome != "" && sh.Attempt != nil && q.Feedback == sh.Attempt.Failure: // which is printed already
+		con.Text("verdict", verdictWords(q))
+	case q.Outcome != "":
 		con.Text("verdict", render.Because(verdictWords(q), q.Feedback))
-	} else {
+	default:
 		con.Text("feedback", q.Feedback)
 	}
 	if q.Read != "" {

@@ -165,6 +165,26 @@ func TestShowOfOneAttempt(t *testing.T) {
 	}
 }
 
+// TestShowSaysAFailureOnce: what a failed criterion printed is also the round's feedback.
+func TestShowSaysAFailureOnce(t *testing.T) {
+	why := "The success criterion does not hold:\n\nstderr:\nValueError: no"
+	gate := daemon.GateStatus{ID: "g", State: engine.OnHuman, Round: 1, Rounds: []engine.Round{{N: 1, Step: "a", Attempt: 1, Outcome: "fail", Feedback: why}}}
+	sh := &Shown{Run: "w-1", Step: "a", Gate: &gate, Attempt: &engine.Attempt{N: 1, Failure: why, Checked: true},
+		Checked: []checkedBy{{Command: "make test", Output: "stderr:\nValueError: no\n"}, {Command: "make lint", Output: "a.py is long\n"}}}
+	var out strings.Builder
+	Print(console.New(nil, nil, &out, nil), sh)
+	if s := out.String(); strings.Count(s, "ValueError: no") != 1 || !strings.Contains(s, "printed     a.py is long\n") ||
+		!strings.Contains(s, "verdict     fail\n") {
+		t.Error(s)
+	}
+	sh.Attempt, sh.Criteria, sh.Checked = &engine.Attempt{N: 1, Broken: "it timed out"}, []string{"`make test` exits 0"}, nil
+	out.Reset()
+	Print(console.New(nil, nil, &out, nil), sh)
+	if want := "broken      it timed out\n  criterion   not checked: a pass takes the work as it is\n"; !strings.Contains(out.String(), want) {
+		t.Error(out.String())
+	}
+}
+
 // TestUnservedAdvice: where nobody serves a repo, no command is advised that needs a daemon, and the inbox says so.
 func TestUnservedAdvice(t *testing.T) {
 	r := daemon.RunStatus{ID: "w-1", Phase: engine.RunRunning, Paused: "user", Waits: []daemon.Wait{{Kind: "paused", Text: "it is paused: " + daemon.Resume("w-1", false)}}}
