@@ -21,7 +21,8 @@ func Line(s string) string { return ends(s, lineMost, Clean) }
 func Ends(s string, most int) string { return ends(s, most, CleanLines) }
 
 func ends(s string, most int, clean func(string, int) string) string {
-	if whole := clean(s, most+1); utf8.RuneCountInString(whole) <= most {
+	const trimmed = 8 // more than is trimmed where a text is cut
+	if whole := clean(s, most+trimmed); utf8.RuneCountInString(whole) <= most {
 		return whole
 	}
 	last := s[runeStart(s, max(len(s)-most*utf8.UTFMax, 0)):]

@@ -23,6 +23,11 @@ func TestLineKeepsBothEnds(t *testing.T) {
 	if got := Ends(long, 100); !strings.HasSuffix(got, "line 1\nValueError: no") || utf8.RuneCountInString(got) > 100 {
 		t.Errorf("%q", got)
 	}
+	for n := range 12 { // a space where it would be cut
+		if got := Line(strings.Repeat("x", lineMost-n) + strings.Repeat(" yyy", 9) + " end"); !strings.HasSuffix(got, "yyy end") {
+			t.Errorf("%d: %q", n, got)
+		}
+	}
 	if got := Line(strings.Repeat("\xff", 5000)); !utf8.ValidString(got) || utf8.RuneCountInString(got) > lineMost {
 		t.Errorf("%q", got)
 	}
