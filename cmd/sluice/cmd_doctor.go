@@ -140,6 +140,42 @@ func foreignIn(con *console.Console, root string) []doctor.Foreign {
 	return doctor.FindForeign(con.Env, root, config)
 }
 
+// unignored asks git whether it ignores what runs make and remove; where git cannot say, another check does.
+func unignored(ctx context.Context, p *workspace.Workspace) []doctor.Check {
+	if p.Plain {
+		return nil
+	}
+	repo, err := p.Open(ctx)
+	if err != nil {
+		return nil
+	}
+	defer repo.Close()
+	var folders, missing, lines, asked []string
+	for _, line := range strings.Fields(setup.Ignored) {
+		if name, ok := strings.CutPrefix(line, "/"); ok && name != "worktrees/" { // a .gitignore of ours is there
+			folders = append(folders, layout.WorkflowDir+"/"+name)
+			asked = append(asked, filepath.Join(p.Root, layout.WorkflowDir, name, "x"))
+			lines = append(lines, line+"\n")
+		}
+	}
+	for i := range asked {
+		if asked[i], err = filepath.Rel(repo.Top(), asked[i]); err != nil {
+			return nil
+		}
+	}
+	is, err := repo.Ignored(ctx, repo.Top(), asked)
+	if err != nil {
+		return nil
+	}
+	ignore := ""
+	for i, path := range asked {
+		if !is[path] {
+			missing, ignore = append(missing, strings.TrimSuffix(folders[i], "/")), ignore+lines[i]
+		}
+	}
+	return doctor.Unignored(p.Root, missing, ignore)
+}
+
 func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace) []doctor.Check {
 	out := []doctor.Check{doctor.Fine("repo", "%s", p.Root)}
 	if p.Plain {
@@ -162,6 +198,7 @@ func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace
 	}
 	out = append(out, doctor.Specs(p.Root)...)
 	out = append(out, doctor.Schema(p.Root)...)
+	out = append(out, unignored(ctx, p)...)
 	s, err := workspace.Settings(con, p.Root, nil)
 	if err != nil {
 		for _, e := range settings.Faults(err) {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	cage "sluice/agents/sandbox"
 	"sluice/engine"
@@ -64,6 +65,27 @@ func Schema(root string) []Check {
 		"%s is not this version's: editors complete keys by it", layout.ShortPath(file))
 	return []Check{stale.WithFix("Write this version's schema for editors?", func(context.Context) error {
 		return atomicfile.Write(file, want, 0o644)
+	})}
+}
+
+// Unignored is about folders of .workflow/ that git does not ignore, though runs fill and empty them; ignore are
+// the lines that a .gitignore needs.
+func Unignored(root string, folders []string, ignore string) []Check {
+	if len(folders) == 0 {
+		return nil
+	}
+	file := layout.WorkflowDir + "/.gitignore"
+	check := Warned("ignored", "write these lines to "+file+": "+strings.Join(strings.Fields(ignore), " "),
+		"git does not ignore %s: `git add -A` would commit prompts, transcripts and answers", strings.Join(folders, ", "))
+	return []Check{check.WithFix("Write them to "+file+"?", func(context.Context) error {
+		now, _, err := atomicfile.OpenRegular(root, file, 1<<20)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if len(now) > 0 && !bytes.HasSuffix(now, []byte("\n")) {
+			now = append(now, '\n')
+		}
+		return atomicfile.Write(filepath.Join(root, file), append(now, ignore...), 0o644)
 	})}
 }
 
