@@ -20,18 +20,18 @@ func machineForm(sentence string) string {
 		{`^((?:make \S+|go (?:test|vet|build)(?: \S+)*?|(?:npm|yarn|pnpm) (?:test|run \S+)|cargo ` +
 			`(?:test|build|clippy)|pytest(?: \S+)*?|\./\S+(?: \S+)*?)) (?:passes|succeeds|is green|runs ` +
 			`clean(?:ly)?|works)\.?$`, "%s exits 0"},
+		{`^(make \S+|go (?:test|vet|build)(?: [-./]\S*)*|(?:npm|yarn|pnpm) (?:test|run \S+)|cargo (?:test|build|` +
+			`clippy)|pytest(?: [-./]\S*)*|\./\S+(?: -\S+)*|\S.* (?:&&|\|\|?) .*\S)$`, "%s exits 0"},
 		{`(?i)^(?:the )?(?:file )?(\S*[./]\S*) (?:should |must )?(?:exists?|is (?:there|present))(?: and is (?:not ` +
 			`|non-?)empty)?\.?$`, "file %s exists"},
 	} {
-		m := regexp.MustCompile(form.like).FindStringSubmatch(sentence)
-		if m == nil {
-			continue
+		if m := regexp.MustCompile(form.like).FindStringSubmatch(sentence); m != nil {
+			want := fmt.Sprintf(form.want, strings.Trim(m[1], "`'\""))
+			if strings.Contains(sentence, "empty") && strings.HasPrefix(want, "file ") {
+				want += " and is non-empty"
+			}
+			return quote(want)
 		}
-		want := fmt.Sprintf(form.want, strings.Trim(m[1], "`'\""))
-		if strings.Contains(sentence, "empty") && strings.HasPrefix(want, "file ") {
-			want += " and is non-empty"
-		}
-		return quote(want)
 	}
 	return ""
 }

@@ -245,17 +245,18 @@ func sayRelaunched(f engine.StepRelaunched) FactLine {
 }
 
 func sayCheck(f engine.Checked) FactLine {
+	const hold = "outputs and criterion hold"
 	switch {
 	case f.Broken != "":
 		return warns("could not be checked: " + f.Broken)
 	case !f.OK:
 		return FactLine{Text: Because("does not hold", f.Why), Style: console.Red, Key: true}
 	case len(f.Protected) > 0:
-		return warns("hold, but it changed protected files: " + strings.Join(f.Protected, ", "))
+		return warns(hold + ", but it changed protected files: " + strings.Join(f.Protected, ", "))
 	case f.Unshipped > 0:
-		return FactLine{Text: "hold, judged " + text.Unshipped(f.Unshipped), Style: console.Yellow}
+		return FactLine{Text: hold + ", judged " + text.Unshipped(f.Unshipped), Style: console.Yellow}
 	}
-	return FactLine{Text: "outputs and criterion hold", Style: console.Green}
+	return FactLine{Text: hold, Style: console.Green}
 }
 
 func sayProcess(f engine.Fact) FactLine {
