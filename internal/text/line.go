@@ -9,7 +9,7 @@ import (
 
 // How many characters of foreign text stand in a line, and in a message of its own.
 const (
-	lineMost    = 400
+	lineMost    = 500
 	messageMost = 1000
 )
 
@@ -27,8 +27,9 @@ func ends(s string, most int, clean func(string, int) string) string {
 	}
 	last := s[runeStart(s, max(len(s)-most*utf8.UTFMax, 0)):]
 	end := []rune(clean(last, len(last)))
-	end = end[max(len(end)-(most/2-1), 0):]
-	return clean(s, most-most/2) + " " + strings.TrimSpace(string(end))
+	head := most * 3 / 5
+	end = end[max(len(end)-(most-head-1), 0):]
+	return clean(s, head) + " " + strings.TrimSpace(string(end))
 }
 
 // Message is foreign text for a line of its own.
