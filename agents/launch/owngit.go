@@ -19,6 +19,7 @@ import (
 	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/layout"
+	"sluice/internal/text"
 	"sluice/internal/tree"
 )
 
@@ -229,7 +230,16 @@ func (x *Cage) Receive(ctx context.Context, j job.Job) {
 		x.Logf("%s: its commits are not taken: %s: its files stay as they are, and the commits in %s", key, r.Aside,
 			g.Dir)
 	case moved:
-		x.removeGit(key)
+		refs, err := g.Beside(ctx, x.opt.Git)
+		if err == nil && len(refs) == 0 {
+			x.removeGit(key)
+			return
+		}
+		why := text.Line(text.JoinMost(refs)) + " is not its HEAD"
+		if err != nil {
+			why = "whether there are some beside its HEAD is not known: " + err.Error()
+		}
+		x.Logf("%s: its commits are not taken: %s: they stay in %s", key, why, g.Dir)
 	}
 }
 

@@ -289,6 +289,30 @@ func TestReceiveRefuses(t *testing.T) {
 	}
 }
 
+// TestBeside: commits on a branch that is not HEAD's are not taken, and are seen.
+func TestBeside(t *testing.T) {
+	t.Parallel()
+	s := newPlace(t, "sha1")
+	s.make()
+	s.own("branch", "empty")
+	s.own("checkout", "-q", "-b", "elsewhere")
+	s.own("commit", "-q", "--allow-empty", "-m", "work")
+	s.own("checkout", "-q", "main")
+	if tip, refused := s.receive(MaxPack); tip != s.p.Base || refused != "" {
+		t.Errorf("%s %q", tip, refused)
+	}
+	if refs, err := s.p.Beside(t.Context(), s.repo); err != nil || len(refs) != 1 || refs[0] != "refs/heads/elsewhere" {
+		t.Errorf("%v %v", refs, err)
+	}
+	s.own("merge", "-q", "elsewhere")
+	if _, refused := s.receive(MaxPack); refused != "" {
+		t.Error(refused)
+	}
+	if refs, err := s.p.Beside(t.Context(), s.repo); err != nil || len(refs) != 0 {
+		t.Errorf("%v %v", refs, err)
+	}
+}
+
 // TestReceiveBounds: what is too large, or incomplete, is refused completely; the machine's faults
 // are errors.
 func TestReceiveBounds(t *testing.T) {
