@@ -22,8 +22,9 @@ const (
 )
 
 // CarryLFS copies the folder's Git LFS files to the repo's, beside its first object store. It skips
-// files whose content does not match their name, which is the content's digest. It runs no git. If
-// there are too many files, the error is a *Refused and none is copied.
+// files whose content does not match their name, which is the content's digest, and files behind
+// links, which may be other repos'. It runs no git. If there are too many files, the error is a
+// *Refused and none is copied.
 func (p Private) CarryLFS(ctx context.Context) error {
 	if len(p.Stores) == 0 {
 		return nil
@@ -35,6 +36,9 @@ func (p Private) CarryLFS(ctx context.Context) error {
 			return err
 		}
 		return fmt.Errorf("files of git LFS in %s: %w", from, err)
+	}
+	if info, err := os.Lstat(filepath.Dir(from)); err == nil && !info.IsDir() {
+		return nil
 	}
 	list, err := toCarry(ctx, from, to)
 	if err != nil {

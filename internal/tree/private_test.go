@@ -409,6 +409,35 @@ func TestCarryLFS(t *testing.T) {
 	}
 }
 
+// TestCarryLFSLink: a link in the folder brings no files of another repo, which a later launch could read.
+func TestCarryLFSLink(t *testing.T) {
+	t.Parallel()
+	other := t.TempDir()
+	name := "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881" // of x
+	at := filepath.Join(other, "objects", name[:2], name[2:4])
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(at, name), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"lfs": other, "lfs/objects": filepath.Join(other, "objects"),
+		"lfs/objects/" + name[:2]: filepath.Join(other, "objects", name[:2])} {
+		s := newPlace(t, "sha1")
+		s.make()
+		from := filepath.Join(s.p.Dir, filepath.FromSlash(link))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(from), 0o755), os.Symlink(to, from)); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.p.CarryLFS(t.Context()); err != nil {
+			t.Errorf("%s: %v", link, err)
+		}
+		if got, _ := filepath.Glob(filepath.Join(s.top, ".git/lfs/objects/*/*/*")); got != nil {
+			t.Errorf("%s: carried %q", link, got)
+		}
+	}
+}
+
 // TestBoundedCopy: io.Copy, by which a program's output comes, stops at the limit too.
 func TestBoundedCopy(t *testing.T) {
 	out := &bounded{most: 100}
