@@ -302,6 +302,18 @@ func pipe() (*os.File, int, error) {
 	return os.NewFile(uintptr(fds[0]), "output"), fds[1], nil
 }
 
+// sealed returns a socket for output, and its reading end.
+func sealed() (*os.File, int, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, -1, err
+	}
+	if err := unix.SetNonblock(fds[0], true); err != nil {
+		return nil, -1, errors.Join(err, unix.Close(fds[0]), unix.Close(fds[1]))
+	}
+	return os.NewFile(uintptr(fds[0]), "output"), fds[1], nil
+}
+
 // runsProgram reports whether the process runs the program at that path.
 func runsProgram(pid int, program string) bool {
 	exe, err := os.Stat(fmt.Sprintf("/proc/%d/exe", pid))

@@ -290,6 +290,9 @@ func (s *shim) run() Exit {
 		s.way, err = openExit(s.spec)
 	}
 	defer s.way.close()
+	if err == nil && s.spec.Sealed {
+		err = s.next.out.seal()
+	}
 	if err == nil {
 		pid, err = s.start()
 	}

@@ -64,6 +64,9 @@ type Spec struct {
 	// Token marks the processes of this launch; the caller also puts it into Env as SLUICE_TOKEN.
 	// Without one a killed shim's tree is found only by its cgroup.
 	Token string
+	// Sealed keeps others from writing to its stdout: it is a socket, which no process can open by the
+	// name that a pipe has in /proc. Nor can the command itself, as /dev/stdout.
+	Sealed bool
 	// MaxOutput limits each of the files stdout and stderr, in bytes. 0 is DefaultMaxOutput; the
 	// minimum is MinMaxOutput.
 	MaxOutput int64

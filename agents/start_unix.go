@@ -44,6 +44,18 @@ func newStreams() (*streams, error) {
 	return st, nil
 }
 
+// seal gives the command another stdout, see Spec.Sealed.
+func (st *streams) seal() error {
+	r, w, err := sealed()
+	if err != nil {
+		return fault.New("raise the limit of open files", "socket: %w", err)
+	}
+	st.readers[0].Close()
+	unix.Close(st.writers[0])
+	st.readers[0], st.writers[0] = r, w
+	return nil
+}
+
 // keep starts draining the outputs into the files of the launch. Those of an earlier launch in the
 // same folder are removed.
 func (st *streams) keep(spec Spec) {

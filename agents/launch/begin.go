@@ -108,7 +108,7 @@ func (ls *Launches) start(ctx context.Context, l Order, p Process) (*agents.Proc
 	}
 	spec := agents.Spec{
 		Key: l.Key, Dir: filepath.Dir(in), Below: filepath.Join(ls.Root, ".workflow"), PidFile: ls.PIDFile(l.Key),
-		Under: under, Argv: p.Argv, Env: p.Env, Cwd: p.Cwd, Stdin: p.Stdin,
+		Under: under, Argv: p.Argv, Env: p.Env, Cwd: p.Cwd, Stdin: p.Stdin, Sealed: p.Told,
 		Token: ls.Token(l.Key), KillAfter: time.Duration(ls.opt.Settings().KillAfter),
 	}
 	if err := ls.contain(ctx, l, p, &spec); err != nil {

@@ -135,7 +135,7 @@ func (ls *Launches) Agent(a Ask) (Process, error) {
 	dirs := ls.dirsOf(a)
 	vars["SLUICE_PROMPT"] = promptFile
 	maps.Copy(vars, program.Vars(a.Who.Agent.Format, ls.Variable, dirs))
-	p := Process{Cwd: a.Cwd, Who: a.Who}
+	p := Process{Cwd: a.Cwd, Who: a.Who, Told: program.Known(a.Who.Agent.Format) && !a.Who.Stub}
 	if p.Env, err = ls.Environ(a.Job, a.Who, a.Key, a.Env, vars); err != nil {
 		return p, err
 	}

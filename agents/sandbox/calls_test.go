@@ -63,6 +63,7 @@ func denied() []call {
 	deny("mount_setattr", unix.SYS_MOUNT_SETATTR, none, none, none, none, none)
 	deny("open_by_handle_at", unix.SYS_OPEN_BY_HANDLE_AT, none, none, none)
 	deny("setns", unix.SYS_SETNS, none, 0)
+	deny("pidfd_getfd", unix.SYS_PIDFD_GETFD, none, 0, 0)
 	for _, f := range namespaceFlags() {
 		deny(fmt.Sprintf("unshare %#x", f), unix.SYS_UNSHARE, f)
 		if f != unix.CLONE_NEWTIME { // in clone these bits are a signal

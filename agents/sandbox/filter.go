@@ -32,8 +32,8 @@ const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS |
 	unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
 // neverMade returns the calls denied to everything inside: keys of the user, which are the
-// machine's; the kernel's own programs and counters; mounts and namespaces; files by number; and
-// io_uring, whose work no filter sees.
+// machine's; the kernel's own programs and counters; mounts and namespaces; files by number; what
+// another process has open; and io_uring, whose work no filter sees.
 func neverMade() []uint32 {
 	return []uint32{
 		unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL,
@@ -43,7 +43,7 @@ func neverMade() []uint32 {
 		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT,
 		unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_MOVE_MOUNT,
 		unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
-		unix.SYS_SETNS, unix.SYS_OPEN_BY_HANDLE_AT,
+		unix.SYS_SETNS, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_PIDFD_GETFD,
 	}
 }
 
