@@ -286,7 +286,10 @@ func wrappers() []wrapper {
 		{names: []string{"ionice"}, values: "cnp"},
 		{names: []string{"stdbuf"}, values: "ioe"},
 		{names: []string{"sudo", "doas"}, values: "ugpChrtU"},
-		{names: []string{"taskset", "chrt", "flock"}, operand: 1},
+		{names: []string{"taskset", "chrt", "flock", "gosu", "su-exec", "faketime", "setarch"}, operand: 1},
+		{names: []string{"xvfb-run"}, values: "efnps"},
+		{names: []string{"strace"}, values: "abeEIopPsSuUX"},
+		{names: []string{"dbus-run-session", "valgrind", "prlimit", "tini", "dumb-init", "cross-env"}},
 		{names: []string{"command", "builtin", "nohup", "setsid", "chronic", "unbuffer", "caffeinate", "busybox"}},
 	}
 }

@@ -43,7 +43,12 @@ func TestStarts(t *testing.T) {
 		{text: "cat <<E\n$(./in)\nE", files: "in"},
 		{text: `bash < ci/x.sh`, files: "ci/x.sh"},
 		{text: `diff <(./a) <(./b)`, files: "a b"},
-		{text: `./gradlew test`, files: "build.gradle build.gradle.kts gradle.properties gradle/wrapper/gradle-wrapper.jar gradle/wrapper/gradle-wrapper.properties gradlew settings.gradle settings.gradle.kts"},
+		{text: `./gradlew test`, files: "build.gradle build.gradle.kts buildSrc/build.gradle buildSrc/build.gradle.kts buildSrc/src/** gradle.properties gradle/wrapper/gradle-wrapper.jar gradle/wrapper/gradle-wrapper.properties gradlew settings.gradle settings.gradle.kts"},
+		{text: `cargo test`, files: ".cargo/config .cargo/config.toml .clippy.toml Cargo.toml build.rs clippy.toml rust-toolchain rust-toolchain.toml"},
+		{text: `python -m ruff check`, files: ".ruff.toml pyproject.toml ruff.py ruff.toml ruff/__init__.py ruff/__main__.py"},
+		{text: `golangci-lint run -c ci/lint.yml`, files: ".golangci.json .golangci.toml .golangci.yaml .golangci.yml ci/lint.yml"},
+		{text: `npx tsc -p web/tsconfig.json`, files: ".npmrc package.json tsconfig.json web/tsconfig.json"},
+		{text: `xvfb-run -e log ./ci/screens; cross-env CI=1 tools/a && gosu nobody tools/b`, files: "ci/screens tools/a tools/b"},
 		{text: `case "$X" in a|b/c) ./one ;; *|z) false;; "$Y") (./two) ;; esac || ./three`, files: "one three two"},
 		{text: `case $X in
   *) echo;;
