@@ -23,6 +23,9 @@ func agentsOf(s settings.Settings, spec *engine.Spec) (out []gates.Agent) {
 		r := s.Role(name)
 		for _, a := range r.Agent {
 			used[a], named[a] = true, append(named[a], filesNamed(r.Args)...)
+			if s.Agents[a].Format == "opencode" { // it takes instructions from there, where a repo has no others
+				named[a] = append(named[a], "**/CONTEXT.md")
+			}
 		}
 	}
 	for _, st := range spec.Steps {

@@ -71,3 +71,16 @@ func TestFilesOfRoleArgs(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestFilesOfOpencode: its instructions have one more name, in any folder; for other programs it is any file's.
+func TestFilesOfOpencode(t *testing.T) {
+	spec := &engine.Spec{Steps: []*engine.Step{{Agent: &engine.Agent{Type: "writer"}}}, Gates: []*engine.Gate{{Reviewer: engine.Reviewer{AgentType: "reviewer"}}}}
+	s := settings.Default()
+	for reviewer, want := range map[string]int{"claude": 0, "opencode": 2} {
+		s.Roles["writer"], s.Roles["reviewer"] = settings.Role{Agent: []string{"claude"}}, settings.Role{Agent: []string{reviewer}}
+		l := gates.LawOf(spec, agentsOf(s, spec), nil, nil, gates.Bases{Root: "/r", Top: "/r/wt", Dir: "/r/wt"})
+		if got := l.Guarded([]string{"CONTEXT.md", "src/CONTEXT.md", "src/MY-CONTEXT.md"}, nil); len(got) != want {
+			t.Errorf("%s: %q", reviewer, got)
+		}
+	}
+}
