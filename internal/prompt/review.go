@@ -171,7 +171,7 @@ func (in ReviewInput) work(p *page) {
 	p.text("What the step says of itself, what it made and what it changed. Where a text is cut, open the file.\n")
 	parts := []string{text.Data("The step's own summary", in.Summary, maxSummary)}
 	if len(in.Answer) > 0 {
-		parts = append(parts, text.Data("The step's answer", indented(in.Answer), maxAnswerShown))
+		parts = append(parts, text.Data("The step's answer", text.Controls(indented(in.Answer)), maxAnswerShown))
 	}
 	room := maxContentAll
 	for _, f := range in.Outputs[:min(len(in.Outputs), maxContents)] {
@@ -183,7 +183,7 @@ func (in ReviewInput) work(p *page) {
 	if len(in.Changed) > 0 {
 		parts = append(parts, text.Data("All changed files", in.changed(), maxChanged))
 	}
-	parts = append(parts, text.Data("The diff since the work began", in.Diff, maxDiff))
+	parts = append(parts, text.Data("The diff since the work began", text.Controls(in.Diff), maxDiff))
 	p.raw(strings.Join(parts, "\n"))
 }
 

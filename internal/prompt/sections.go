@@ -116,7 +116,7 @@ func (f TextFile) content(label string, most int, room *int, instead string) str
 	case *room < minRoom:
 		return label + ": (its text is left out here: " + instead + ")\n"
 	}
-	s := text.Data(label, f.Text, min(most, *room))
+	s := text.Data(label, text.Controls(f.Text), min(most, *room))
 	*room -= len(s)
 	return s
 }

@@ -111,6 +111,16 @@ func TestReviewPrompt(t *testing.T) {
 	}))
 }
 
+// TestReviewPromptHidesNothing: what a terminal would not show of the work is shown to who judges it.
+func TestReviewPromptHidesNothing(t *testing.T) {
+	const evil = "+: \u009d0;'; ./evil; : '\u009c\n"
+	got := Review(ReviewInput{Gate: "G", Step: "S", Workflow: "w", Diff: evil, Outputs: []TextFile{{Path: "a", Text: evil}},
+		Answer: json.RawMessage(`"` + strings.TrimSpace(evil) + `"`)})
+	if n := strings.Count(got, "; ./evil; "); n != 3 {
+		t.Errorf("shown %d times:\n%s", n, got)
+	}
+}
+
 func TestReviewPromptComputed(t *testing.T) {
 	got := Review(ReviewInput{Workflow: "w", Gate: "G", Step: "S", Computed: true, Schema: &engine.Schema{Source: json.RawMessage(`{"type":"object"}`)}})
 	golden(t, "review-computed.md", got)

@@ -79,7 +79,7 @@ func value(n Note, inFence bool) string {
 	case !strings.Contains(s, "\n") && len(s) <= maxValueLine:
 		return text.Code(s)
 	}
-	return "\n\n" + text.Data("The value of "+text.Code(n.From), s, maxValue) + "\n"
+	return "\n\n" + text.Data("The value of "+text.Code(n.From), text.Controls(s), maxValue) + "\n"
 }
 
 // unfenced returns s with no line that opens or closes a block.

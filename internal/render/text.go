@@ -32,7 +32,7 @@ func TextOf(t engine.Text, env *engine.Env) string {
 func KnownOf(r daemon.RunStatus, st daemon.StepStatus) *engine.Env {
 	env := &engine.Env{Run: r.ID, Workflow: r.Workflow, Vars: r.Vars, Step: st.ID, Attempt: st.Attempt,
 		Task: r.Child.TaskEnv(), Steps: map[string]engine.StepEnv{}, Gates: map[string]engine.GateEnv{},
-		Foreign: func(_, value string) string { return text.CleanLines(value, showValue) }}
+		Foreign: func(_, value string) string { return text.CleanLines(text.Controls(value), showValue) }}
 	for _, s := range r.Steps {
 		known := engine.StepEnv{Status: s.State, Attempt: s.Attempt}
 		for _, at := range s.Attempts {

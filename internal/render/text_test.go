@@ -28,6 +28,15 @@ func TestShowKnowsTheTask(t *testing.T) {
 	}
 }
 
+// TestShownValuesHideNothing: a value that an agent gave is shown whole to the person whom a text asks about it.
+func TestShownValuesHideNothing(t *testing.T) {
+	t.Parallel()
+	const evil = "ls; : '\x1b]0;'; rm -r x; : '\x07'"
+	if got := KnownOf(daemon.RunStatus{}, daemon.StepStatus{}).Foreign("", evil); !strings.Contains(got, "rm -r x") {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestTaskLines: show lists each task of a list with its status and its answer in one line.
 func TestTaskLines(t *testing.T) {
 	long := json.RawMessage(`{"files":["` + strings.Repeat("a", 400) + `"]}`)

@@ -171,7 +171,7 @@ func TestSheetIsSafe(t *testing.T) {
 		strings.Contains(page, "Local Variables:") {
 		t.Errorf("the last page, which sets up an editor: %q", page)
 	}
-	if want := "+one␍-two␍> three\n+a<U+202E>b\uFFFD\n"; !strings.Contains(text, want) {
+	if want := "+<U+001B>]0;x<U+0007>one␍-two␍> three\n+a<U+202E>b\uFFFD\n"; !strings.Contains(text, want) {
 		t.Errorf("%q lacks %q", text, want)
 	}
 	if _, list, err := s.Read(written(t, s, map[string]string{"+> quoted": "> no"})); err != nil || len(list) != 1 || list[0].Line != 3 {

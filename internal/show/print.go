@@ -305,5 +305,5 @@ func Readable(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &v) != nil || out.Encode(v) != nil {
 		return string(raw)
 	}
-	return strings.TrimSpace(b.String())
+	return text.Controls(strings.TrimSpace(b.String()))
 }

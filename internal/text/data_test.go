@@ -10,6 +10,20 @@ import (
 	hold "sluice/tools/conform"
 )
 
+// TestControls: where somebody judges a text, nothing in an escape sequence goes.
+func TestControls(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain\tü\r\n":                       "plain\tü\r\n",
+		": \x1b]0;'; run me; : '\x07":        ": <U+001B>]0;'; run me; : '<U+0007>",
+		"\u009dhidden\u009c \x1b[31mred":     "<U+009D>hidden<U+009C> <U+001B>[31mred",
+		"bell\x00 del\x7f back\x08 \x9b\xff": "bell<U+0000> del<U+007F> back<U+0008> \x9b\xff",
+	} {
+		if got := Controls(in); got != want || Controls(got) != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestReveal(t *testing.T) {
 	hold.Rule(t, "4-trust text", "control characters and bidi marks are taken out")
 	for _, c := range [][2]string{

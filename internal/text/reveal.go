@@ -41,6 +41,26 @@ func Reveal(s string) string {
 	return out.String()
 }
 
+// Controls shows control characters as <U+001B>, but for tabs and line breaks: for text that somebody judges, such as a
+// file. With an escape sequence Reveal and Clean drop what stands in it, which a program may run.
+func Controls(s string) string {
+	if strings.IndexFunc(s, hiddenControl) < 0 {
+		return s
+	}
+	var out strings.Builder
+	for i, r := range s {
+		if hiddenControl(r) {
+			fmt.Fprintf(&out, "<U+%04X>", r)
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(s[i:])
+		out.WriteString(s[i : i+size])
+	}
+	return out.String()
+}
+
+func hiddenControl(r rune) bool { return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' }
+
 // Hidden reports whether a reader does not see a character that a program, or a model, reads. The two
 // joiners, the soft hyphen and the byte order mark do not count: scripts and emoji need them.
 func Hidden(r rune) bool {
