@@ -68,6 +68,7 @@ func (x *Cage) contain(ctx context.Context, l Order, p Process, spec *agents.Spe
 		spec.Net = &rules
 	}
 	spec.Env = insideEnv(spec.Env, plan, p.Who.Agent.Format)
+	spec.Env = append(spec.Env, p.Judged.compiledApart(spec.Env, plan.HomeInside())...)
 	if spec.Net != nil {
 		spec.Env = append(spec.Env, rules.Vars()...)
 	}

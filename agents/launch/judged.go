@@ -4,6 +4,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"sluice/gates/checkouts"
 	"sluice/internal/job"
@@ -21,6 +23,16 @@ type Judged struct {
 	Made       []Made              // by the setup, and shown in Dir
 	Alone      bool                // it has its own home, though it works in the agent's folder
 	Reads      bool                // a step that only looks: the checkout is read-only
+}
+
+// compiledApart returns the variable by which a judge's Python reads no compiled file beside a source: the work may have
+// one that is not of that source.
+func (j Judged) compiledApart(env []string, home string) []string {
+	const name = "PYTHONPYCACHEPREFIX="
+	if j.Seat == nil || !j.Seat.Compiled || slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name) }) {
+		return nil
+	}
+	return []string{name + filepath.Join(home, ".cache", "python")}
 }
 
 // program returns the path of a checkout's program as the judge sees it; "" for one elsewhere. A

@@ -10,7 +10,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"sluice/internal/atomicfile"
@@ -45,6 +47,8 @@ type Checkouts struct {
 type Checkout struct {
 	Top    string // the folder; its .git is its own
 	Commit string
+	// Compiled: the commit has compiled Python, which Python may run in place of its source.
+	Compiled bool
 	// Git creates its git folder, with HEAD at the commit. objects are the folders to read them
 	// from, as the user sees them.
 	Git func(ctx context.Context, objects []string) error
@@ -64,13 +68,17 @@ func (c *Checkouts) At(ctx context.Context, commit, user string) (*Checkout, err
 		return nil, fmt.Errorf("checkout of %.12s: %w", commit, err)
 	}
 	s := seat{dir: c.dir(n), repo: c.opt.Repo, start: c.opt.Start}
-	if err := s.update(ctx, commit); err != nil {
+	entries, err := s.update(ctx, commit)
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("checkout of %.12s: %w", commit, err), c.Release(user))
 	}
-	return &Checkout{Top: s.top(), Commit: commit, Git: func(ctx context.Context, objects []string) error {
+	made := func(ctx context.Context, objects []string) error {
 		return c.opt.Repo.PlainFolder(ctx, filepath.Join(s.top(), gitName), commit, s.file(indexName), objects)
-	}}, nil
+	}
+	return &Checkout{Top: s.top(), Commit: commit, Compiled: slices.ContainsFunc(entries, compiled), Git: made}, nil
 }
+
+func compiled(e git.Entry) bool { return strings.HasSuffix(e.Path, ".pyc") }
 
 // Release ends a user's use of its checkout, if it has one.
 func (c *Checkouts) Release(user string) error {

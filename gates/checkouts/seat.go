@@ -55,11 +55,16 @@ type file struct {
 func (f file) object() string { return f.Mode + ":" + f.Object }
 
 // update brings the checkout to the commit, whatever is in it.
-func (s seat) update(ctx context.Context, commit string) error {
+func (s seat) update(ctx context.Context, commit string) ([]git.Entry, error) {
 	entries, err := s.repo.Entries(ctx, commit)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	return entries, s.fit(ctx, commit, entries)
+}
+
+// fit is update to the commit's entries.
+func (s seat) fit(ctx context.Context, commit string, entries []git.Entry) error {
 	if err := s.clear(); err != nil {
 		return err
 	}
