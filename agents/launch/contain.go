@@ -68,11 +68,10 @@ func (x *Cage) contain(ctx context.Context, l Order, p Process, spec *agents.Spe
 		spec.Net = &rules
 	}
 	spec.Env = insideEnv(spec.Env, plan, p.Who.Agent.Format)
-	spec.Env = append(spec.Env, p.Judged.compiledApart(spec.Env, plan.HomeInside())...)
 	if spec.Net != nil {
 		spec.Env = append(spec.Env, rules.Vars()...)
 	}
-	spec.Env = append(spec.Env, x.gitVars(l.Key, plan.InPlace)...)
+	spec.Env = slices.Concat(spec.Env, x.gitVars(l.Key, plan.InPlace), p.Judged.compiledApart(spec.Env, plan.HomeInside()))
 	argv, err := x.Found(spec.Argv, spec.Env, p, &plan)
 	if err != nil {
 		return err

@@ -25,11 +25,12 @@ type Judged struct {
 	Reads      bool                // a step that only looks: the checkout is read-only
 }
 
-// compiledApart returns the variable by which a judge's Python reads no compiled file beside a source: the work may have
-// one that is not of that source.
+// compiledApart returns the variable by which a judge's Python reads no compiled file beside a source:
+// the work may have one that is not of that source.
 func (j Judged) compiledApart(env []string, home string) []string {
 	const name = "PYTHONPYCACHEPREFIX="
-	if j.Seat == nil || !j.Seat.Compiled || slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name) }) {
+	set := slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name) })
+	if j.Seat == nil || !j.Seat.Compiled || set {
 		return nil
 	}
 	return []string{name + filepath.Join(home, ".cache", "python")}

@@ -73,6 +73,12 @@ func tools() []tool {
 		{names: []string{"cmake", "ctest"}, files: []string{"CMakeLists.txt", "CMakePresets.json"}},
 		{names: []string{"ninja"}, files: []string{"build.ninja"}, file: []string{"-f"}, dir: []string{"-C"}},
 		{names: []string{"pre-commit"}, files: []string{".pre-commit-config.yaml"}, file: []string{"-c", "--config"}},
+	}
+}
+
+// linters are the tools that judge sources and go by settings.
+func linters() []tool {
+	return []tool{
 		{names: []string{"golangci-lint"}, files: named(".golangci", "yml", "yaml", "toml", "json"),
 			file: []string{"-c", "--config"}},
 		{names: []string{"ruff"}, files: []string{"ruff.toml", ".ruff.toml", "pyproject.toml"}, file: []string{"--config"}},
@@ -91,6 +97,12 @@ func tools() []tool {
 		{names: []string{"shellcheck"}, files: []string{".shellcheckrc", "shellcheckrc"}, file: []string{"--rcfile"}},
 		{names: []string{"bazel", "bazelisk"}, files: []string{".bazelrc", ".bazelversion", ".bazeliskrc", "MODULE.bazel",
 			"WORKSPACE", "WORKSPACE.bazel"}},
+	}
+}
+
+// webTools are those of JavaScript and TypeScript.
+func webTools() []tool {
+	return []tool{
 		{names: []string{"tsc"}, files: []string{"tsconfig.json"}, file: []string{"-p", "--project"}},
 		{names: []string{"biome"}, files: named("biome", "json", "jsonc"), file: []string{"--config-path"}},
 		{names: []string{"prettier"}, files: slices.Concat([]string{"package.json", ".prettierrc", ".prettierignore"},
@@ -121,7 +133,7 @@ func named(base string, endings ...string) (out []string) {
 func scripts(base string) []string { return named(base, "js", "mjs", "cjs", "ts", "mts", "cts") }
 
 func toolOf(name string) (tool, bool) {
-	for _, t := range tools() {
+	for _, t := range slices.Concat(tools(), linters(), webTools()) {
 		if slices.Contains(t.names, name) {
 			return t, true
 		}
