@@ -92,7 +92,7 @@ func (s *starts) module(name string, args []string, depth int) {
 		return
 	}
 	at := strings.ReplaceAll(name, ".", "/")
-	for _, f := range []string{at + ".py", at + "/__init__.py", at + "/__main__.py"} {
+	for _, f := range []string{at + ".py", at + ".pyc", at + "/__init__.py", at + "/__main__.py"} {
 		s.file(f)
 	}
 	if t, ok := toolOf(name); ok {
