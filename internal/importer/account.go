@@ -18,27 +18,27 @@ type construct struct {
 	deep bool // a mapping or a list of mappings whose own keys have rows; it is not counted itself
 }
 
-func taken(paths ...string) (out []construct) { return rows(Taken, "", paths) }
-func deep(paths ...string) (out []construct) {
-	for _, p := range paths {
-		out = append(out, construct{path: p, deep: true})
+func taken(paths ...string) []construct { return rows(construct{as: Taken}, paths) }
+func near(note string, paths ...string) []construct {
+	return rows(construct{as: Approximated, note: note}, paths)
+}
+func left(note string, paths ...string) []construct {
+	return rows(construct{as: Left, note: note}, paths)
+}
+func deep(paths ...string) []construct { return rows(construct{deep: true}, paths) }
+
+func rows(c construct, paths []string) (out []construct) {
+	for _, c.path = range paths {
+		out = append(out, c)
 	}
 	return out
 }
-func near(note string, paths ...string) []construct { return rows(Approximated, note, paths) }
-func left(note string, paths ...string) []construct { return rows(Left, note, paths) }
 
-func rows(as As, note string, paths []string) (out []construct) {
-	for _, p := range paths {
-		out = append(out, construct{path: p, as: as, note: note})
-	}
-	return out
-}
-
-// below returns the paths of keys below a prefix.
-func below(prefix string, keys []string) (out []string) {
-	for _, k := range keys {
-		out = append(out, prefix+k)
+// under returns rows whose paths begin with a prefix.
+func under(prefix string, rows ...construct) (out []construct) {
+	for _, c := range rows {
+		c.path = prefix + c.path
+		out = append(out, c)
 	}
 	return out
 }

@@ -5,11 +5,9 @@ import "slices"
 // taktTable says what becomes of each key of a takt workflow. Steps, those side by side, and
 // fragments have the same keys.
 func taktTable() []construct {
-	const (
-		settings = "which agent and model play a role is for `roles` in config.yaml; the role is the persona"
-		judge    = "a person is asked where theirs asks an agent whether the loop gets anywhere"
-	)
-	out := slices.Concat(
+	const judge = "a person is asked where theirs asks an agent whether the loop gets anywhere"
+	step := taktStepTable()
+	return slices.Concat(
 		taken("name", "description", "initial_step", "initial_movement", "capabilities", "facet_pools", "schemas", "personas",
 			"policies", "knowledge", "instructions", "report_formats", "subworkflow.callable", "subworkflow.visibility",
 			"subworkflow.returns", "subworkflow.params", "all_steps.rules[].ref", "all_steps.rules[].position"),
@@ -21,41 +19,37 @@ func taktTable() []construct {
 		left("ours counts the ways back of each gate by itself", "loop_monitors[].ignore_steps"),
 		left("each agent's own settings have it", "provider", "model", "provider_options", "workflow_config", "piece_config",
 			"interactive_mode", "answer_agent"),
-	)
-	for _, p := range []string{"steps[]", "steps[].parallel[]", "steps[].parallel.fixed[]", "steps[].parallel.pool[]"} {
-		out = append(out, taktStepTable(p+".", settings)...)
-	}
-	return slices.Concat(out,
+		under("steps[].", step...),
+		under("steps[].parallel[].", step...),
+		under("steps[].parallel.fixed[].", step...),
+		under("steps[].parallel.pool[].", step...),
 		deep("steps", "movements", "steps[].parallel", "steps[].parallel.fixed", "steps[].parallel.pool"),
 		taken("steps[].parallel.selection", "steps[].concurrency"),
 	)
 }
 
-func taktStepTable(p, settings string) []construct {
-	with := func(keys ...string) []string { return below(p, keys) }
+// taktStepTable has the keys of a step.
+func taktStepTable() []construct {
+	const settings = "which agent and model play a role is for `roles` in config.yaml; the role is the persona"
 	return slices.Concat(
-		taken(with("name", "description", "persona", "policy", "knowledge", "instruction", "edit", "capabilities", "kind",
-			"call",
+		taken("name", "description", "persona", "policy", "knowledge", "instruction", "edit", "capabilities", "kind", "call",
 			"args", "uses", "with", "pass_previous_response", "session", "session_key", "persona_name", "structured_output",
 			"output_contracts.report[].name", "output_contracts.report[].format", "output_contracts.report[].order",
-			"output_contracts.report", "rules[].condition", "rules[].next", "rules[].return", "rules[].appendix",
-			"rules[].requires_user_input", "rules[].interactive_only", "rules.self[].condition", "rules.self[].next",
-			"rules.self[].return", "rules.self[].appendix", "rules.parallel")...),
-		deep(with("output_contracts", "output_contracts.report", "rules", "rules.self")...),
-		near("a report is part of the step's own answer, which names the outcome",
-			with("output_contracts.report[].use_judge")...),
-		near(settings, with("tags", "provider", "model")...),
-		near("the agent itself reads the candidates that apply, from a list", with("dynamic_facets")...),
-		near("one agent does all parts: it may use agents of its own", with("team_leader")...),
-		near("an answer that does not fit its schema is asked for again, twice", with("completion_retry")...),
-		left("nobody watches an agent at work: a reviewer judges its work at a gate", with("companion")...),
-		left("permissions are yours to decide: nothing of them is imported", with("required_permission_mode",
-			"permission_mode",
-			"allowed_tools", "provider_options", "mcp_servers", "allow_git_commit")...),
-		left("ours does not wait before a step", with("delay_before_ms")...),
-		left("the settings name another agent for an attempt that comes back, if you like", with("promotion")...),
-		left("takt itself does this step; here a person does", with("mode", "effects", "system_inputs")...),
-		left("for a list of tasks see docs/tasks.md", with("arpeggio")...),
-		taken(with("quality_gates")...),
+			"rules[].condition", "rules[].next", "rules[].return", "rules[].appendix", "rules[].requires_user_input",
+			"rules[].interactive_only", "rules.self[].condition", "rules.self[].next", "rules.self[].return",
+			"rules.self[].appendix", "rules.parallel", "quality_gates"),
+		deep("output_contracts", "output_contracts.report", "rules", "rules.self"),
+		near("a report is part of the step's own answer, which names the outcome", "output_contracts.report[].use_judge"),
+		near(settings, "tags", "provider", "model"),
+		near("the agent itself reads the candidates that apply, from a list", "dynamic_facets"),
+		near("one agent does all parts: it may use agents of its own", "team_leader"),
+		near("an answer that does not fit its schema is asked for again, twice", "completion_retry"),
+		left("nobody watches an agent at work: a reviewer judges its work at a gate", "companion"),
+		left("permissions are yours to decide: nothing of them is imported", "required_permission_mode", "permission_mode",
+			"allowed_tools", "provider_options", "mcp_servers", "allow_git_commit"),
+		left("ours does not wait before a step", "delay_before_ms"),
+		left("the settings name another agent for an attempt that comes back, if you like", "promotion"),
+		left("takt itself does this step; here a person does", "mode", "effects", "system_inputs"),
+		left("for a list of tasks see docs/tasks.md", "arpeggio"),
 	)
 }
