@@ -78,7 +78,7 @@ func (r *reader) conductorFlow(d document, depth int) *flow {
 		c.make(x)
 	}
 	for _, x := range c.places {
-		c.account(x.n, x.prefix, x.name, c.notesOf(x))
+		c.account(x.n, x.prefix, x.name, &c.flow.step(x.enter).notes)
 	}
 	c.result()
 	c.account(d.root, "", "", &f.notes)
@@ -96,13 +96,6 @@ func (c *conductor) result() {
 	if len(out) > 0 {
 		c.known["gives "+c.flow.id] = "{" + strings.Join(out, ", ") + "}"
 	}
-}
-
-func (c *conductor) notesOf(x *place) *[]string {
-	if s := c.flow.step(x.enter); s != nil {
-		return &s.notes
-	}
-	return &c.flow.notes
 }
 
 // files puts the text of a file in the place of each !file.
@@ -159,7 +152,11 @@ func (c *conductor) declare() {
 		}
 		x := &place{n: n, prefix: prefix, name: name, kind: kind, enter: c.ids.id(name)}
 		for _, r := range items(get(n, "routes")) {
-			x.hops = append(x.hops, hop{r, str(get(r, "when")), str(get(r, "to"))})
+			to := str(get(r, "to"))
+			if to == "self" {
+				to = name
+			}
+			x.hops = append(x.hops, hop{r, str(get(r, "when")), to})
 		}
 		c.byName[name] = x
 		c.places = append(c.places, x)
@@ -207,57 +204,56 @@ func (c *conductor) link(first string) {
 			m.inGroup = true
 		}
 	}
-	slices.SortStableFunc(c.places, func(a, b *place) int {
-		if a.name == first {
-			return -1
-		}
-		if b.name == first {
-			return 1
-		}
-		return 0
-	})
+	toFront(c.places, func(x *place) bool { return x.name == first })
 }
 
-// prune checks where routes lead, and leaves out what nothing leads to.
+// prune leaves out what nothing leads to, and checks where the routes of the others lead.
 func (c *conductor) prune(first string) {
-	reached := map[string]bool{}
-	var walk func(x *place)
-	walk = func(x *place) {
-		if x == nil || reached[x.name] {
-			return
-		}
-		reached[x.name] = true
-		for i, h := range x.hops {
-			if h.to == "self" {
-				x.hops[i].to = x.name
-			} else if h.to != "$end" && c.byName[h.to] == nil {
-				c.fail(get(h.n, "to"), "%q: route to %q: there is no such agent or group", x.name, h.to)
-			}
-			walk(c.byName[h.to])
-		}
-		for _, o := range items(get(x.n, "options")) {
-			if to := str(get(o, "route")); to != "$end" && to != "" && c.byName[to] == nil {
-				c.fail(o, "%q: route to %q: there is no such agent or group", x.name, to)
-			}
-			walk(c.byName[str(get(o, "route"))])
-		}
+	leads := map[string][]string{}
+	for _, x := range c.places {
+		leads[x.name] = x.leads()
 		for _, m := range x.members {
-			walk(m)
+			leads[x.name] = append(leads[x.name], m.name)
 		}
 	}
-	walk(c.byName[first])
+	seen := reached(first, leads)
 	c.places = slices.DeleteFunc(c.places, func(x *place) bool {
-		if reached[x.name] {
+		if slices.Contains(seen, x.name) {
+			c.checkRoutes(x)
 			return false
 		}
 		delete(c.byName, x.name)
-		for _, p := range pairs(x.n) {
-			c.leave(p.value, "no route leads to it")
-		}
-		c.account(x.n, x.prefix, x.name, nil)
+		c.leaveOut(x.n, x.prefix, x.name, "no route leads to it")
 		c.flow.notes = append(c.flow.notes, "left: "+x.name+", to which no route leads")
 		return true
 	})
+}
+
+// leads are the names to which a place's routes and options lead.
+func (x *place) leads() (out []string) {
+	for _, h := range x.hops {
+		out = append(out, h.to)
+	}
+	for _, o := range items(get(x.n, "options")) {
+		if to := str(get(o, "route")); to != "" {
+			out = append(out, to)
+		}
+	}
+	return out
+}
+
+func (c *conductor) checkRoutes(x *place) {
+	check := func(at *yaml.Node, to string) {
+		if to != "$end" && c.byName[to] == nil {
+			c.fail(at, "%q: route to %q: there is no such agent or group", x.name, to)
+		}
+	}
+	for _, h := range x.hops {
+		check(get(h.n, "to"), h.to)
+	}
+	for _, o := range items(get(x.n, "options")) {
+		check(o, cmp.Or(str(get(o, "route")), "$end"))
+	}
 }
 
 // shape makes the steps of a place: one, or a fork, its members and a join.
@@ -265,39 +261,24 @@ func (c *conductor) shape(x *place) {
 	if x.inGroup {
 		return
 	}
-	first := &step{id: x.enter}
-	c.flow.steps = append(c.flow.steps, first)
-	x.leave = first
-	if len(x.members) == 0 {
-		return
-	}
-	join := &step{id: c.ids.id(x.name + "-join")}
-	tolerant := str(get(x.n, "failure_mode")) == "continue_on_error"
+	var sides []*step
 	for _, m := range x.members {
-		m.leave = &step{id: m.enter, next: []string{join.id}}
-		if tolerant {
-			m.leave.onFail = join.id
-		}
-		first.next = append(first.next, m.enter)
-		c.flow.steps = append(c.flow.steps, m.leave)
+		m.leave = &step{id: m.enter}
+		sides = append(sides, m.leave)
 	}
-	c.flow.steps = append(c.flow.steps, join)
-	x.leave = join
+	x.leave = c.flow.fork(x.enter, sides, func() string { return c.ids.id(x.name + "-join") })
+	if str(get(x.n, "failure_mode")) == "continue_on_error" {
+		for _, s := range sides {
+			s.onFail = x.leave.id
+		}
+	}
 }
 
 // choose finds where the pass of each place leads.
 func (c *conductor) choose() {
 	targets := map[string][]string{}
 	for _, x := range c.places {
-		targets[x.name] = []string{}
-		for _, h := range x.hops {
-			targets[x.name] = append(targets[x.name], h.to)
-		}
-		for _, o := range items(get(x.n, "options")) {
-			if to := str(get(o, "route")); to != "" {
-				targets[x.name] = append(targets[x.name], to)
-			}
-		}
+		targets[x.name] = x.leads()
 	}
 	to := passes(c.places[0].name, targets)
 	for _, x := range c.places {

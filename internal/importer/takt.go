@@ -113,7 +113,8 @@ func (t *takt) read(args map[string]*yaml.Node) {
 		return
 	}
 	t.begin()
-	for _, n := range t.ordered(steps) {
+	t.firstStep(steps)
+	for _, n := range steps {
 		t.declare(n)
 	}
 	if t.targets(); t.err != nil {
@@ -129,39 +130,26 @@ func (t *takt) read(args map[string]*yaml.Node) {
 	}
 	t.monitors()
 	for _, x := range t.nodes {
-		t.account(x.n, "steps[]", x.name, &t.flow.steps[t.flow.placeOf(x.enter)].notes)
+		t.account(x.n, "steps[]", x.name, &t.flow.step(x.enter).notes)
 	}
 	t.account(t.doc.root, "", "", &t.flow.notes)
 }
 
-// placeOf is the place of a step among the flow's.
-func (f *flow) placeOf(id string) int {
-	return max(0, slices.IndexFunc(f.steps, func(s *step) bool { return s.id == id }))
-}
-
 // prune leaves out steps that no rule leads to, as a spec of ours may not have them.
 func (t *takt) prune() {
-	reached := map[string]bool{}
-	var walk func(x *taktStep)
-	walk = func(x *taktStep) {
-		if x == nil || reached[x.name] {
-			return
-		}
-		reached[x.name] = true
+	leads := map[string][]string{}
+	for _, x := range t.nodes {
 		for _, r := range x.rules {
-			walk(t.byName[r.next])
+			leads[x.name] = append(leads[x.name], r.next)
 		}
 	}
-	walk(t.nodes[0])
+	seen := reached(t.nodes[0].name, leads)
 	t.nodes = slices.DeleteFunc(t.nodes, func(x *taktStep) bool {
-		if reached[x.name] {
+		if slices.Contains(seen, x.name) {
 			return false
 		}
 		delete(t.byName, x.name)
-		for _, p := range pairs(x.n) {
-			t.leave(p.value, "no rule leads to this step")
-		}
-		t.account(x.n, "steps[]", x.name, nil)
+		t.leaveOut(x.n, "steps[]", x.name, "no rule leads to this step")
 		t.flow.notes = append(t.flow.notes, "left: the step "+x.name+", to which no rule leads")
 		return true
 	})
@@ -185,23 +173,12 @@ func (t *takt) begin() {
 	}
 }
 
-// ordered returns the steps with the first one in front.
-func (t *takt) ordered(steps []*yaml.Node) []*yaml.Node {
+// firstStep puts the step that the workflow begins with in front.
+func (t *takt) firstStep(steps []*yaml.Node) {
 	first := str(get(t.doc.root, "initial_step")) + str(get(t.doc.root, "initial_movement"))
-	out := slices.Clone(steps)
-	slices.SortStableFunc(out, func(a, b *yaml.Node) int {
-		rank := func(n *yaml.Node) int {
-			if str(get(n, "name")) == first {
-				return 0
-			}
-			return 1
-		}
-		return rank(a) - rank(b)
-	})
-	if first != "" && str(get(out[0], "name")) != first {
+	if first != "" && !toFront(steps, func(n *yaml.Node) bool { return str(get(n, "name")) == first }) {
 		t.fail(get(t.doc.root, "initial_step"), "initial_step %q: there is no such step", first)
 	}
-	return out
 }
 
 // passThrough reads the one workflow that this one only calls, in its place.

@@ -26,11 +26,8 @@ func (t *takt) parallel(x *taktStep) {
 		} else {
 			t.agent(c.n, x, c.step, rules)
 		}
-		if c.step.gate == "" {
-			c.step.next = []string{x.leave.id}
-			if tolerant {
-				c.step.onFail = x.leave.id
-			}
+		if tolerant {
+			c.step.onFail = x.leave.id
 		}
 	}
 }

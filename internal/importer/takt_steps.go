@@ -13,23 +13,12 @@ import (
 
 // shape makes the steps of ours that a step of takt is: itself, or a fork, its children and a join.
 func (t *takt) shape(x *taktStep) {
-	if t.err != nil {
-		return
-	}
-	first := &step{id: x.enter}
-	t.flow.steps = append(t.flow.steps, first)
-	x.leave = first
-	if len(x.children) == 0 {
-		return
-	}
-	join := &step{id: t.ids.id(x.name + "-join")}
+	var sides []*step
 	for _, c := range x.children {
-		c.step = &step{id: t.ids.id(c.name), next: []string{join.id}}
-		first.next = append(first.next, c.step.id)
-		t.flow.steps = append(t.flow.steps, c.step)
+		c.step = &step{id: t.ids.id(c.name)}
+		sides = append(sides, c.step)
 	}
-	t.flow.steps = append(t.flow.steps, join)
-	x.leave = join
+	x.leave = t.flow.fork(x.enter, sides, func() string { return t.ids.id(x.name + "-join") })
 }
 
 // choose finds where the pass of each step leads.
