@@ -52,8 +52,8 @@ type archonScope struct {
 
 func readArchon(r *reader, d document) { r.archonFlow(d) }
 
-// archonFlow reads a workflow and those that it runs, and returns its id.
-func (r *reader) archonFlow(d document) string {
+// archonFlow reads a workflow and those that it runs.
+func (r *reader) archonFlow(d document) *flow {
 	f := r.begin(d, d.root, "Archon",
 		"A conversation of Archon goes on from node to node without `context: fresh`; here each step begins anew.")
 	a := &archon{reader: r, flow: f, doc: d, ids: newNamer(), stands: map[string][]string{}}
@@ -66,7 +66,7 @@ func (r *reader) archonFlow(d document) string {
 	a.collect(d, get(d.root, "nodes"), "", &archonScope{ids: map[string]string{}, inputs: map[string]string{}}, nil, nil,
 		0)
 	if r.err != nil {
-		return f.id
+		return f
 	}
 	a.order()
 	a.references()
@@ -79,7 +79,7 @@ func (r *reader) archonFlow(d document) string {
 	if slices.ContainsFunc(f.steps, func(s *step) bool { return strings.Contains(s.shell, "/.workflow/scripts/") }) {
 		f.protect = append(f.protect, ".workflow/scripts/"+f.id+"/**")
 	}
-	return f.id
+	return f
 }
 
 func (a *archon) input(p pair) {
@@ -216,14 +216,11 @@ func (a *archon) lasts(id string) (out []string) {
 
 // workflow finds and reads another workflow of the tree by its name.
 func (a *archon) workflow(n *yaml.Node, name string) (document, bool) {
-	if a.known["flow "+name] == "" {
-		found := a.src.find(name+".yaml", name+".yml")
-		if len(found) == 0 {
-			return document{}, false
-		}
-		a.known["flow "+name] = found[0]
+	found := a.src.find(name+".yaml", name+".yml")
+	if len(found) == 0 {
+		return document{}, false
 	}
-	return a.open(n, a.known["flow "+name])
+	return a.open(n, found[0])
 }
 
 // open reads a further document of the tree.

@@ -128,36 +128,32 @@ func (a *archon) rework(x *archonNode, s *step, r *yaml.Node, g *gate) {
 func (a *archon) child(x *archonNode, s *step) {
 	n := get(x.n, "workflow")
 	name := str(n)
-	id := a.known["child "+name]
-	if id == "" {
+	f, ok := a.children[name]
+	if !ok {
 		d, ok := a.workflow(n, name)
 		if !ok || len(a.flows) >= maxSources {
 			a.leave(n, "no workflow %q was found in this tree", name)
 			a.flow.byHand(s, "Archon runs the workflow "+name+" here, which was not found at the import.")
 			return
 		}
-		if a.depth >= 3 {
+		if a.depth >= maxChildren {
 			a.leave(n, "child runs are at most 4 deep")
 			a.flow.byHand(s, "Archon runs the workflow "+name+" here. Start it by hand.")
 			return
 		}
 		a.depth++
-		a.known["child "+name] = a.flow.id // while it is read, so that one that runs itself is a fault of ours
-		id = a.archonFlow(d)
-		a.known["child "+name] = id
+		a.children[name] = a.flow // while it is read, so that one that runs itself is a fault of ours
+		f = a.archonFlow(d)
+		a.children[name] = f
 		a.depth--
 	}
-	s.workflow = id
-	a.given(x, s, id)
+	s.workflow = f.id
+	a.given(x, s, f)
 }
 
 // given gives a child run its values.
-func (a *archon) given(x *archonNode, s *step, id string) {
-	at := slices.IndexFunc(a.flows, func(f *flow) bool { return f.id == id })
-	if at < 0 {
-		return
-	}
-	for _, v := range a.flows[at].vars {
+func (a *archon) given(x *archonNode, s *step, child *flow) {
+	for _, v := range child.vars {
 		switch value := get(x.n, "with"); {
 		case v.name == "arguments" && str(get(x.n, "input")) != "":
 			s.vars = append(s.vars, entry{v.name, a.words(str(get(x.n, "input")), x)})

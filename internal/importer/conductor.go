@@ -25,7 +25,6 @@ type conductor struct {
 	byName map[string]*place
 	sets   map[string]string // an expression for each value that a set node gives, as name or name.key
 	listed bool              // the flow has its list
-	depth  int
 }
 
 // place is a node of the graph: an agent, or a group.
@@ -49,16 +48,15 @@ type hop struct {
 	to   string
 }
 
-func readConductor(r *reader, d document) { r.conductorFlow(d, 0) }
+func readConductor(r *reader, d document) { r.conductorFlow(d) }
 
 // conductorFlow reads a workflow and those that it runs.
-func (r *reader) conductorFlow(d document, depth int) *flow {
+func (r *reader) conductorFlow(d document) *flow {
 	r.files(d, d.root)
 	w := get(d.root, "workflow")
 	f := r.begin(d, w, "conductor",
 		"There each agent is given what those before it said; here a prompt has what it names.")
-	c := &conductor{reader: r, flow: f, doc: d, ids: newNamer(), byName: map[string]*place{}, sets: map[string]string{},
-		depth: depth}
+	c := &conductor{reader: r, flow: f, doc: d, ids: newNamer(), byName: map[string]*place{}, sets: map[string]string{}}
 	for _, p := range pairs(get(w, "input")) {
 		c.input(p)
 	}
@@ -94,7 +92,7 @@ func (c *conductor) result() {
 		}
 	}
 	if len(out) > 0 {
-		c.known["gives "+c.flow.id] = "{" + strings.Join(out, ", ") + "}"
+		c.flow.gives = "{" + strings.Join(out, ", ") + "}"
 	}
 }
 

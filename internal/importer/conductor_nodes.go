@@ -219,20 +219,16 @@ func (c *conductor) questions(x *place, s *step) {
 func (c *conductor) child(x *place, n *yaml.Node, s *step) {
 	at := get(n, "workflow")
 	file := path.Join(path.Dir(c.doc.file), str(at))
-	var f *flow
-	if id := c.known["child "+file]; id != "" {
-		for _, o := range c.flows {
-			if o.id == id {
-				f = o
-			}
-		}
-	} else if c.depth < 3 && len(c.flows) < maxSources {
+	f, known := c.children[file]
+	if !known && c.depth < maxChildren && len(c.flows) < maxSources {
 		if _, err := c.src.read(file, maxSource); err != nil {
 			c.leave(at, "%s: %v", str(at), err)
 		} else if d, ok := c.open(at, file); ok {
-			c.known["child "+file] = "-" // one that runs itself is not found again
-			f = c.conductorFlow(d, c.depth+1)
-			c.known["child "+file] = f.id
+			c.children[file] = nil // one that runs itself is not found again
+			c.depth++
+			f = c.conductorFlow(d)
+			c.depth--
+			c.children[file] = f
 		}
 	}
 	if f == nil {
@@ -253,11 +249,8 @@ func (c *conductor) child(x *place, n *yaml.Node, s *step) {
 			c.flow.addVar(variable{name: v.name, description: v.description})
 		}
 	}
-	s.gives = c.gives(f)
+	s.gives = f.gives
 }
-
-// gives is an expression for what the child's `output` has; "" where it cannot be read.
-func (c *conductor) gives(f *flow) string { return c.known["gives "+f.id] }
 
 // each makes a step for each entry of a list.
 func (c *conductor) each(x *place, s *step) {

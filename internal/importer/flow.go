@@ -22,6 +22,7 @@ type flow struct {
 	steps                 []*step
 	gates                 []*gate
 	stubs                 []stubbed // what stand-ins answer, so that a trial goes forward
+	gives                 string    // an expression for its answer, read in it by one that runs it; "" = none
 }
 
 // entry is a key and its value, both as they stand in the spec.

@@ -56,11 +56,12 @@ func (d document) stem() string { return strings.TrimSuffix(path.Base(d.file), p
 // reader makes flows of an original.
 type reader struct {
 	*ledger
-	plan  *Plan
-	flows []*flow
-	ids   *namer // of workflows
-	known map[string]string
-	depth int // of workflows within one another
+	plan     *Plan
+	flows    []*flow
+	ids      *namer            // of workflows
+	prompts  map[string]string // the texts of prompt files
+	children map[string]*flow  // workflows that others run, by what these call them
+	depth    int               // of workflows within one another
 }
 
 // Read reads the workflow at path and plans its import. from names the format; "" = it is found by
@@ -84,7 +85,8 @@ func Read(path, from string) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Report: Report{File: src.name(src.file), Format: f.name}}
-	r := &reader{ledger: newLedger(src, f.table(), &p.Report), plan: p, ids: newNamer(), known: map[string]string{}}
+	r := &reader{ledger: newLedger(src, f.table(), &p.Report), plan: p, ids: newNamer(), prompts: map[string]string{},
+		children: map[string]*flow{}}
 	r.opened(d)
 	if n := tagged(d.root); n != nil && f.name != "conductor" {
 		r.fail(n, "the tag %s is not read here: write the text out", fileTag)
@@ -260,10 +262,10 @@ func (r *reader) shareStubs() {
 // prompt writes words of the original as a prompt file of the flow and returns its path.
 func (r *reader) prompt(f *flow, name, words string) string {
 	file := path.Join(layout.WorkflowDir, "prompts", f.id, slug(name, 60)+".md")
-	if old, ok := r.known[strings.ToLower(file)]; ok && old != words {
+	if old, ok := r.prompts[strings.ToLower(file)]; ok && old != words {
 		file = path.Join(layout.WorkflowDir, "prompts", f.id, r.ids.id(name)+"-2.md")
 	}
-	r.known[strings.ToLower(file)] = words
+	r.prompts[strings.ToLower(file)] = words
 	r.plan.put(file, []byte(strings.TrimRight(words, "\n")+"\n"))
 	return file
 }

@@ -24,6 +24,8 @@ const (
 	maxTotal   = 8 << 20   // bytes of them
 	maxListed  = 5_000     // entries looked at while a name is searched
 	maxSources = 60        // workflows of one import
+
+	maxChildren = 3 // workflows within one another, below the first
 )
 
 // tree is the folder that an import may read: the original's own. Paths in it are slash-separated.

@@ -36,15 +36,13 @@ type takt struct {
 	*reader
 	flow    *flow
 	doc     document
-	root    *yaml.Node // with the parameters put in
-	top     *takt      // of the import: its prompts' folder is everybody's
+	top     *takt // of the import: its prompts' folder is everybody's
 	ids     *namer
 	nodes   []*taktStep
 	byName  map[string]*taktStep
 	returns []taktReturn
 	uses    int // fragments put in so far, of the whole import; kept by top
 	called  map[string]*takt
-	depth   int
 	most    int // steps at most; 0 = no limit
 }
 
@@ -81,7 +79,7 @@ type taktRule struct {
 }
 
 func readTakt(r *reader, d document) {
-	t := &takt{reader: r, doc: d, called: map[string]*takt{}, depth: 1}
+	t := &takt{reader: r, doc: d, called: map[string]*takt{}}
 	t.top = t
 	t.read(nil)
 }
@@ -96,9 +94,8 @@ func (t *takt) read(args map[string]*yaml.Node) {
 		}
 	}
 	t.byName, t.ids = map[string]*taktStep{}, newNamer()
-	t.root = t.doc.root
 	var steps []*yaml.Node
-	for _, n := range items(taktSteps(t.root)) {
+	for _, n := range items(taktSteps(t.doc.root)) {
 		s := t.expand(n, params, 0)
 		if t.err != nil {
 			return
@@ -106,7 +103,7 @@ func (t *takt) read(args map[string]*yaml.Node) {
 		steps = append(steps, s)
 	}
 	if len(steps) == 0 {
-		t.fail(t.root, "steps: expected a list of steps with a name")
+		t.fail(t.doc.root, "steps: expected a list of steps with a name")
 		return
 	}
 	if t.passThrough(steps) {
@@ -197,7 +194,7 @@ func (t *takt) passThrough(steps []*yaml.Node) bool {
 	if !ok {
 		return false
 	}
-	inner := &takt{reader: t.reader, doc: d, called: t.called, depth: 1}
+	inner := &takt{reader: t.reader, doc: d, called: t.called}
 	inner.top = inner
 	inner.read(taktArgs(n))
 	if t.err != nil || len(t.flows) == 0 {

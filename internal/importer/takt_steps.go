@@ -237,14 +237,16 @@ func (t *takt) call(n *yaml.Node, s *step, at *yaml.Node) *takt {
 			t.leave(at, "no workflow %q was found in this tree: a person does it", name)
 			t.flow.byHand(s, "takt calls the workflow "+name+" here, which was not found at the import.")
 			return nil
-		case t.depth >= 4 || len(t.flows) >= maxSources:
+		case t.depth >= maxChildren || len(t.flows) >= maxSources:
 			t.leave(at, "ours runs workflows within one another at most 4 deep: a person starts it")
 			t.flow.byHand(s, "takt calls the workflow "+name+" here. Start it by hand.")
 			return nil
 		}
-		inner = &takt{reader: t.reader, doc: d, top: t.top, depth: t.depth + 1, called: t.called}
+		inner = &takt{reader: t.reader, doc: d, top: t.top, called: t.called}
 		t.top.called[key] = inner
+		t.depth++
 		inner.read(taktArgs(n))
+		t.depth--
 	}
 	if inner.flow == nil || t.err != nil {
 		if t.err == nil {
