@@ -84,10 +84,8 @@ func (r *reader) archonFlow(d document) *flow {
 
 func (a *archon) input(p pair) {
 	v := variable{name: varName(p.key.Value), description: str(get(p.value, "description"))}
-	if d := get(p.value, "default"); d != nil {
-		v.value, v.optional = str(d), true
-	} else if !isTrue(get(p.value, "required")) {
-		v.optional = true
+	if d := get(p.value, "default"); d != nil || !isTrue(get(p.value, "required")) {
+		v.value = quoted(str(d))
 	}
 	a.flow.addVar(v)
 	a.take(p.value)

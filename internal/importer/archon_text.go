@@ -100,18 +100,19 @@ func (a *archon) variable(name string, x *archonNode) (expr, words string) {
 	case "STATE_DIR":
 		return "", ".workflow/state"
 	case "BASE_BRANCH":
-		a.flow.addVar(variable{name: "base_branch", value: "main",
+		a.flow.addVar(variable{name: "base_branch", value: quoted("main"),
 			description: "the branch that the work is for ($BASE_BRANCH)"})
 		return "vars.base_branch", ""
 	case "DOCS_DIR":
-		a.flow.addVar(variable{name: "docs_dir", value: "docs/", description: "the folder of the documents ($DOCS_DIR)"})
+		a.flow.addVar(variable{name: "docs_dir", value: quoted("docs/"),
+			description: "the folder of the documents ($DOCS_DIR)"})
 		return "vars.docs_dir", ""
 	case "LOOP_PREV_OUTPUT":
 		return answerOf(x.id, "output"), ""
 	case "LOOP_USER_INPUT", "REJECTION_REASON":
 		return fmt.Sprintf("gates[%q]?.feedback", x.gateID()), ""
 	}
-	a.flow.addVar(variable{name: "context", optional: true, description: "of the issue or pull request ($CONTEXT)"})
+	a.flow.addVar(variable{name: "context", value: quoted(""), description: "of the issue or pull request ($CONTEXT)"})
 	return "vars.context", ""
 }
 
@@ -133,7 +134,7 @@ func (a *archon) reference(m []string, x *archonNode) (ours string, ok bool) {
 			return a.words(given, &y), true
 		}
 		name := varName(input)
-		a.flow.addVar(variable{name: name, optional: true})
+		a.flow.addVar(variable{name: name, value: quoted("")})
 		return embed("vars." + name), true
 	}
 	expr, words := a.variable(m[4], x)

@@ -114,9 +114,9 @@ func (r *reader) files(d document, n *yaml.Node) {
 func (c *conductor) input(p pair) {
 	v := variable{name: varName(p.key.Value), description: str(get(p.value, "description"))}
 	if d := get(p.value, "default"); d != nil && d.Kind == yaml.ScalarNode && d.ShortTag() != "!!null" {
-		v.node = clone(d)
+		v.value = clone(d)
 	} else if r := get(p.value, "required"); r != nil && !isTrue(r) || d != nil {
-		v.optional = true
+		v.value = quoted("")
 	}
 	c.flow.addVar(v)
 	m := mark{as: Taken}

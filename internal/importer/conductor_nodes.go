@@ -98,7 +98,7 @@ func conductorSchema(out *yaml.Node) *yaml.Node {
 }
 
 func conductorField(n *yaml.Node) *yaml.Node {
-	m := &yaml.Node{Kind: yaml.MappingNode}
+	m := blockMap()
 	for _, p := range pairs(n) {
 		switch p.key.Value {
 		case "type":
@@ -245,7 +245,7 @@ func (c *conductor) child(x *place, n *yaml.Node, s *step) {
 	for _, v := range f.vars {
 		if w, ok := given[v.name]; ok {
 			s.vars = append(s.vars, entry{v.name, w})
-		} else if !v.optional && v.value == "" && v.node == nil {
+		} else if v.value == nil {
 			c.flow.addVar(variable{name: v.name, description: v.description})
 		}
 	}

@@ -54,7 +54,7 @@ func (c *conductor) value(ref string, x *place) (expr string, ok bool) {
 	switch {
 	case len(parts) == 3 && parts[0] == "workflow" && parts[1] == "input":
 		name := varName(parts[2])
-		c.flow.addVar(variable{name: name, optional: true})
+		c.flow.addVar(variable{name: name, value: quoted("")})
 		return "vars." + name, true
 	case ref == "workflow.name":
 		return "workflow", true

@@ -17,20 +17,9 @@ const maxComment = 600
 
 // spec returns a flow as the text of a spec, in our layout.
 func (f *flow) spec() ([]byte, error) {
-	root := &yaml.Node{Kind: yaml.MappingNode}
-	add(root, "workflow", f.head())
-	steps := &yaml.Node{Kind: yaml.SequenceNode}
-	for _, s := range f.steps {
-		steps.Content = append(steps.Content, s.node())
-	}
-	add(root, "steps", steps)
-	if len(f.gates) > 0 {
-		gates := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, g := range f.gates {
-			gates.Content = append(gates.Content, g.node())
-		}
-		add(root, "gates", gates)
-	}
+	root := mapOf("workflow", f.head())
+	add(root, "steps", sequence(f.steps, (*step).node))
+	addAll(root, "gates", sequence(f.gates, (*gate).node))
 	b, err := encoded("# yaml-language-server: $schema=../workflow.schema.json\n"+comments(f.notes), root)
 	if err != nil {
 		return nil, err
@@ -51,39 +40,34 @@ func encoded(above string, root *yaml.Node) ([]byte, error) {
 }
 
 func (f *flow) head() *yaml.Node {
-	m := &yaml.Node{Kind: yaml.MappingNode}
-	addText(m, "id", f.id)
+	m := mapOf("id", quoted(f.id))
 	addText(m, "name", f.name)
 	addText(m, "description", f.description)
-	vars := &yaml.Node{Kind: yaml.MappingNode}
+	vars := blockMap()
 	for _, v := range f.vars {
-		add(vars, v.name, v.yaml())
+		add(vars, v.name, v.node())
 	}
 	addAll(m, "vars", vars)
 	addText(m, "workspace", f.workspace)
-	addAll(m, "limits", numbers(f.limits))
+	addAll(m, "limits", entries(f.limits, bare))
 	addAll(m, "protect", list(f.protect))
 	return m
 }
 
-func (v variable) yaml() *yaml.Node {
+func (v variable) node() *yaml.Node {
 	m := flowMap()
-	if v.value == "" && !v.optional && v.node == nil {
-		add(m, "required", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
-	} else if v.node != nil {
-		add(m, "default", v.node)
+	if v.value == nil {
+		add(m, "required", bare("true"))
 	} else {
-		add(m, "default", quoted(v.value))
+		add(m, "default", v.value)
 	}
-	if v.description != "" {
-		add(m, "description", quoted(text.Clean(v.description, 200)))
-	}
+	addText(m, "description", text.Clean(v.description, 200))
 	return m
 }
 
 func (s *step) node() *yaml.Node {
-	m := &yaml.Node{Kind: yaml.MappingNode, HeadComment: comments(s.notes)}
-	addText(m, "id", s.id)
+	m := mapOf("id", quoted(s.id))
+	m.HeadComment = comments(s.notes)
 	addText(m, "name", s.name)
 	if len(s.needs) > 0 || s.wantsNeeds {
 		add(m, "needs", list(s.needs))
@@ -92,20 +76,17 @@ func (s *step) node() *yaml.Node {
 	addAll(m, "agent", s.agent())
 	addText(m, "run", s.shell)
 	addAll(m, "run", list(s.argv))
-	addAll(m, "env", entries(s.env))
+	addAll(m, "env", entries(s.env, quoted))
 	addText(m, "workflow", s.workflow)
 	if s.tasks.key != "" {
-		each, tasks := &yaml.Node{Kind: yaml.MappingNode}, &yaml.Node{Kind: yaml.MappingNode}
-		addText(tasks, s.tasks.key, s.tasks.value)
-		add(each, "tasks", tasks)
-		add(m, "for_each", each)
+		add(m, "for_each", mapOf("tasks", s.tasks.node()))
 	}
-	addAll(m, "vars", entries(s.vars))
+	addAll(m, "vars", entries(s.vars, quoted))
 	if s.answer != nil {
 		add(m, "answer", s.answer)
 	}
 	addText(m, "answer", s.gives)
-	addAll(m, "outputs", outputs(s.outputs))
+	addAll(m, "outputs", sequence(s.outputs, entry.node))
 	addAll(m, "success_criterion", list(s.criteria))
 	addText(m, "timeout", s.timeout)
 	addText(m, "idle_timeout", s.idle)
@@ -119,10 +100,10 @@ func (s *step) node() *yaml.Node {
 }
 
 func (s *step) agent() *yaml.Node {
-	m := &yaml.Node{Kind: yaml.MappingNode}
+	m := blockMap()
 	addText(m, "type", s.role)
 	if s.reads {
-		add(m, "reads", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
+		add(m, "reads", bare("true"))
 	}
 	addAll(m, "context", list(s.context))
 	addText(m, "session", s.session)
@@ -131,10 +112,9 @@ func (s *step) agent() *yaml.Node {
 }
 
 func (g *gate) node() *yaml.Node {
-	m := &yaml.Node{Kind: yaml.MappingNode, HeadComment: comments(g.notes)}
-	addText(m, "id", g.id)
-	r := &yaml.Node{Kind: yaml.MappingNode}
-	addText(r, "level", g.level)
+	m := mapOf("id", quoted(g.id))
+	m.HeadComment = comments(g.notes)
+	r := mapOf("level", quoted(g.level))
 	addText(r, "agent_type", g.agent)
 	addText(r, "run", g.run)
 	if g.fromStep {
@@ -145,7 +125,7 @@ func (g *gate) node() *yaml.Node {
 	if g.answer != nil {
 		add(m, "answer", g.answer)
 	}
-	addAll(m, "verdict", entries(g.verdict))
+	addAll(m, "verdict", entries(g.verdict, quoted))
 	pass := flowMap()
 	if g.passGate != "" {
 		addText(pass, "next_gate", g.passGate)
@@ -156,7 +136,7 @@ func (g *gate) node() *yaml.Node {
 	fail := flowMap()
 	addText(fail, "next_step", g.onFail)
 	addAll(m, "on_fail", fail)
-	addAll(m, "routes", entries(g.routes))
+	addAll(m, "routes", entries(g.routes, quoted))
 	addCount(m, "max_failures", g.maxFailures)
 	addText(m, "on_exhausted", g.onExhausted)
 	return m
@@ -183,7 +163,7 @@ func addText(m *yaml.Node, key, value string) {
 
 func addCount(m *yaml.Node, key string, n int) {
 	if n > 0 {
-		add(m, key, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(n)})
+		add(m, key, bare(strconv.Itoa(n)))
 	}
 }
 
@@ -196,7 +176,18 @@ func addTargets(m *yaml.Node, key string, to []string) {
 	}
 }
 
-func flowMap() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle} }
+func blockMap() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
+func flowMap() *yaml.Node  { return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle} }
+
+// mapOf returns a mapping with one entry.
+func mapOf(key string, value *yaml.Node) *yaml.Node {
+	m := blockMap()
+	add(m, key, value)
+	return m
+}
+
+// bare returns a number, or true or false.
+func bare(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
 
 // quoted returns a text; the library quotes what would read as another kind.
 func quoted(s string) *yaml.Node {
@@ -229,32 +220,22 @@ func list(of []string) *yaml.Node {
 	return n
 }
 
-func entries(of []entry) *yaml.Node {
-	m := &yaml.Node{Kind: yaml.MappingNode}
+func (e entry) node() *yaml.Node { return mapOf(e.key, quoted(e.value)) }
+
+// entries returns a mapping, whose values value makes.
+func entries(of []entry, value func(string) *yaml.Node) *yaml.Node {
+	m := blockMap()
 	for _, e := range of {
-		add(m, e.key, quoted(e.value))
+		add(m, e.key, value(e.value))
 	}
 	return m
 }
 
-func numbers(of []entry) *yaml.Node {
-	m := &yaml.Node{Kind: yaml.MappingNode}
-	for _, e := range of {
-		add(m, e.key, &yaml.Node{Kind: yaml.ScalarNode, Value: e.value})
-	}
-	return m
-}
-
-func outputs(of []entry) *yaml.Node {
+// sequence returns a list, whose items node makes.
+func sequence[T any](of []T, node func(T) *yaml.Node) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.SequenceNode}
-	for _, e := range of {
-		if e.value == "" {
-			n.Content = append(n.Content, quoted(e.key))
-			continue
-		}
-		m := &yaml.Node{Kind: yaml.MappingNode}
-		addText(m, e.key, e.value)
-		n.Content = append(n.Content, m)
+	for _, item := range of {
+		n.Content = append(n.Content, node(item))
 	}
 	return n
 }
@@ -286,13 +267,12 @@ func (f *flow) stubScript() ([]byte, error) {
 	if len(f.stubs) == 0 {
 		return nil, nil
 	}
-	steps := &yaml.Node{Kind: yaml.MappingNode}
+	steps := blockMap()
 	for _, s := range f.stubs {
 		m := flowMap()
 		add(m, "answer", s.answer)
 		add(steps, s.step, m)
 	}
-	root := &yaml.Node{Kind: yaml.MappingNode}
-	add(root, "steps", steps)
-	return encoded("# What stand-ins answer in `sluice run "+f.id+" --stub`, so that the work goes forward.", root)
+	return encoded("# What stand-ins answer in `sluice run "+f.id+" --stub`, so that the work goes forward.",
+		mapOf("steps", steps))
 }

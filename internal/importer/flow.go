@@ -29,9 +29,8 @@ type flow struct {
 type entry struct{ key, value string }
 
 type variable struct {
-	name, description, value string // value "" = required, unless optional
-	optional                 bool
-	node                     *yaml.Node // the default, if it is more than a text
+	name, description string
+	value             *yaml.Node // the default; nil = a run is given one
 }
 
 type step struct {

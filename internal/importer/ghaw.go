@@ -101,7 +101,7 @@ func ghawWords(s string, f *flow) string {
 			return "", false
 		}
 		name := varName(strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(first, "github."), "event."), ".", "_"))
-		f.addVar(variable{name: name, optional: true, description: "what GitHub has as " + first})
+		f.addVar(variable{name: name, value: quoted(""), description: "what GitHub has as " + first})
 		return embed("vars." + name), true
 	})
 }
@@ -160,8 +160,7 @@ func (r *reader) ghawOutputs(f *flow, s *step, out *yaml.Node) {
 	for _, p := range pairs(out) {
 		kinds = append(kinds, p.key.Value)
 	}
-	list := &yaml.Node{Kind: yaml.MappingNode}
-	addText(list, "type", "array")
+	list := mapOf("type", quoted("array"))
 	item := objectSchema(field{"kind", describe(kindSchema("string"), "one of "+strings.Join(kinds, ", "))},
 		field{"content", textSchema("the whole text, with title and target where it has them")})
 	add(list, "items", item)

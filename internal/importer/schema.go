@@ -1,6 +1,8 @@
 package importer
 
 import (
+	"slices"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -44,42 +46,28 @@ func enumSchema(of []string) *yaml.Node {
 
 // objectSchema is an object all of whose properties are required.
 func objectSchema(fields ...field) *yaml.Node {
-	m := &yaml.Node{Kind: yaml.MappingNode}
-	addText(m, "type", "object")
-	props := &yaml.Node{Kind: yaml.MappingNode}
-	var names []string
+	m := mapOf("type", quoted("object"))
+	add(m, "properties", blockMap())
 	for _, f := range fields {
-		add(props, f.name, f.schema)
-		names = append(names, f.name)
+		addField(m, f)
 	}
-	add(m, "properties", props)
-	l := list(names)
-	l.Style = yaml.FlowStyle
-	add(m, "required", l)
 	return m
 }
 
 // addField adds a required property to an object's schema.
 func addField(m *yaml.Node, f field) {
-	props := get(m, "properties")
-	if props == nil {
-		props = &yaml.Node{Kind: yaml.MappingNode}
-		add(m, "properties", props)
+	if get(m, "properties") == nil {
+		add(m, "properties", blockMap())
 	}
-	if get(props, f.name) == nil {
+	if props := get(m, "properties"); get(props, f.name) == nil {
 		add(props, f.name, f.schema)
 	}
-	req := get(m, "required")
-	if req == nil {
-		req = &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
-		add(m, "required", req)
+	if get(m, "required") == nil {
+		add(m, "required", &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle})
 	}
-	for _, c := range req.Content {
-		if c.Value == f.name {
-			return
-		}
+	if req := get(m, "required"); !slices.Contains(texts(req), f.name) {
+		req.Content = append(req.Content, quoted(f.name))
 	}
-	req.Content = append(req.Content, quoted(f.name))
 }
 
 // leastAnswer is a small answer that an object's schema takes, with the given values.
@@ -95,15 +83,15 @@ func leastValue(schema *yaml.Node, given string) *yaml.Node {
 	kind := str(get(schema, "type"))
 	switch enum := get(schema, "enum"); {
 	case given != "" && kind == "boolean":
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: given}
+		return bare(given)
 	case given != "":
 		return quoted(given)
 	case isList(enum) && len(enum.Content) > 0:
 		return clone(enum.Content[0])
 	case kind == "boolean":
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "false"}
+		return bare("false")
 	case kind == "number" || kind == "integer":
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: "0"}
+		return bare("0")
 	case kind == "array":
 		return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 	case kind == "object":

@@ -47,8 +47,11 @@ func readSymphony(r *reader, d document) {
 			return embed("attempt"), true
 		case regexp.MustCompile(`^issue\.[a-z_]+$`).MatchString(ref):
 			name := varName(strings.ReplaceAll(ref, ".", "_"))
-			f.addVar(variable{name: name, optional: name != "issue_title" && name != "issue_identifier",
-				description: "of the tracker's issue"})
+			v := variable{name: name, description: "of the tracker's issue"}
+			if name != "issue_title" && name != "issue_identifier" {
+				v.value = quoted("")
+			}
+			f.addVar(v)
 			return embed("vars." + name), true
 		}
 		odd = true

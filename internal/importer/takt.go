@@ -162,7 +162,7 @@ func (t *takt) begin() {
 			"the answer too, and files of the run.")
 	t.flow.vars = []variable{{name: "task", description: "what is to be done"}}
 	if t != t.top {
-		t.flow.vars = append(t.flow.vars, variable{name: "reports", optional: true,
+		t.flow.vars = append(t.flow.vars, variable{name: "reports", value: quoted(""),
 			description: "where the reports of the calling run are"})
 	}
 	for _, k := range []string{"max_steps", "max_movements", "max_iterations"} {

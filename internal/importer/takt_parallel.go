@@ -3,8 +3,6 @@ package importer
 import (
 	"cmp"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 )
 
 // parallel makes a fork of x, its children, and the join that looks at what they said.
@@ -56,8 +54,7 @@ func (t *takt) selection(x *taktStep, first *step) {
 	first.prompt = "The task of this run:\n\n${{vars.task}}\n\n" + body + "\n\nThe candidates:\n" + strings.Join(lines,
 		"\n") +
 		"\n\nName those that apply in `selected`; none is an answer too."
-	list := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
-	addText(list, "type", "array")
+	list := kindSchema("array")
 	add(list, "items", enumSchema(names))
 	first.answer = objectSchema(field{"selected", list})
 	for _, c := range x.children {
