@@ -48,6 +48,10 @@ type archonScope struct {
 	ids    map[string]string // to ours; of an included workflow, its last node
 	inputs map[string]string // $INPUTS.name, as the including node gives it
 	outer  *archonScope      // of the including node
+	prefix string            // what begins the ids of its nodes
+	before []string          // what the first of them come after
+	when   []scoped          // the conditions of the nodes that include it
+	depth  int
 }
 
 func readArchon(r *reader, d document) { r.archonFlow(d) }
@@ -63,8 +67,7 @@ func (r *reader) archonFlow(d document) *flow {
 	for _, p := range pairs(get(d.root, "inputs")) {
 		a.input(p)
 	}
-	a.collect(d, get(d.root, "nodes"), "", &archonScope{ids: map[string]string{}, inputs: map[string]string{}}, nil, nil,
-		0)
+	a.collect(d, &archonScope{ids: map[string]string{}})
 	if r.err != nil {
 		return f
 	}
@@ -98,11 +101,10 @@ func archonKinds() []string {
 		"workflow"}
 }
 
-// collect reads nodes into a.nodes. prefix is what begins their ids here; before are those that the
-// first of them come after.
-func (a *archon) collect(d document, nodes *yaml.Node, prefix string, scope *archonScope, before []string,
-	when []scoped, depth int) (ends []string) {
-	if depth > 8 {
+// collect reads the nodes of a document into a.nodes, and returns the last of them.
+func (a *archon) collect(d document, scope *archonScope) (ends []string) {
+	nodes := get(d.root, "nodes")
+	if scope.depth > 8 {
 		a.fail(nodes, "workflows include one another more than 8 deep")
 		return nil
 	}
@@ -110,6 +112,7 @@ func (a *archon) collect(d document, nodes *yaml.Node, prefix string, scope *arc
 		a.fail(d.root, "nodes: expected a list of nodes with an id")
 		return nil
 	}
+	last := map[string]bool{}
 	for _, n := range items(nodes) {
 		id := str(get(n, "id"))
 		if id == "" || !isMap(n) {
@@ -120,11 +123,8 @@ func (a *archon) collect(d document, nodes *yaml.Node, prefix string, scope *arc
 			a.fail(n, "node %q is there twice", id)
 			return nil
 		}
-		scope.ids[id] = a.ids.id(prefix + id)
-	}
-	last := map[string]bool{}
-	for _, n := range items(nodes) {
-		last[str(get(n, "id"))] = true
+		scope.ids[id] = a.ids.id(scope.prefix + id)
+		last[id] = true
 	}
 	for _, n := range items(nodes) {
 		for _, dep := range texts(get(n, "depends_on")) {
@@ -133,7 +133,7 @@ func (a *archon) collect(d document, nodes *yaml.Node, prefix string, scope *arc
 			}
 			delete(last, dep)
 		}
-		a.one(n, prefix, scope, before, when, depth)
+		a.one(n, scope)
 		if a.err != nil || len(a.nodes) > 150 {
 			a.fail(n, "more than 150 nodes")
 			return nil
@@ -148,7 +148,7 @@ func (a *archon) collect(d document, nodes *yaml.Node, prefix string, scope *arc
 }
 
 // one reads a node.
-func (a *archon) one(n *yaml.Node, prefix string, scope *archonScope, before []string, when []scoped, depth int) {
+func (a *archon) one(n *yaml.Node, scope *archonScope) {
 	of := str(get(n, "id"))
 	x := &archonNode{n: n, id: scope.ids[of], of: of, scope: scope, rule: str(get(n, "trigger_rule"))}
 	for _, k := range archonKinds() {
@@ -168,21 +168,21 @@ func (a *archon) one(n *yaml.Node, prefix string, scope *archonScope, before []s
 		x.deps = append(x.deps, scope.ids[dep])
 	}
 	if len(x.deps) == 0 {
-		x.deps = before
+		x.deps = scope.before
 	}
-	x.when = slices.Clone(when)
+	x.when = slices.Clone(scope.when)
 	if w := get(n, "when"); str(w) != "" {
 		x.when = append(x.when, scoped{w, scope})
 	}
 	if x.kind == "include" {
-		a.include(x, prefix, depth)
+		a.include(x)
 		return
 	}
 	a.nodes = append(a.nodes, x)
 }
 
 // include puts the nodes of another workflow in the place of x.
-func (a *archon) include(x *archonNode, prefix string, depth int) {
+func (a *archon) include(x *archonNode) {
 	n := get(x.n, "include")
 	d, ok := a.workflow(n, str(n))
 	if !ok {
@@ -191,11 +191,12 @@ func (a *archon) include(x *archonNode, prefix string, depth int) {
 		a.nodes = append(a.nodes, x)
 		return
 	}
-	inner := &archonScope{ids: map[string]string{}, inputs: map[string]string{}, outer: x.scope}
+	inner := &archonScope{ids: map[string]string{}, inputs: map[string]string{}, outer: x.scope,
+		prefix: x.scope.prefix + x.of + "-", before: x.deps, when: x.when, depth: x.scope.depth + 1}
 	for _, p := range pairs(get(x.n, "with")) {
 		inner.inputs[p.key.Value] = str(p.value)
 	}
-	ends := a.collect(d, get(d.root, "nodes"), prefix+x.of+"-", inner, x.deps, x.when, depth+1)
+	ends := a.collect(d, inner)
 	if a.err != nil || len(ends) == 0 {
 		return
 	}
