@@ -122,22 +122,19 @@ func (c *conductor) joined(s string, x *place) (expr string, ok bool) {
 		return expr, true
 	}
 	re := regexp.MustCompile(jinjaValue)
+	between := re.Split(s, -1)
 	var out []string
-	for {
-		m := re.FindStringSubmatchIndex(s)
-		if m == nil {
-			break
-		}
-		v, ok := c.value(s[m[2]:m[3]], x)
+	for i, m := range re.FindAllStringSubmatch(s, -1) {
+		v, ok := c.value(m[1], x)
 		if !ok {
 			return "", false
 		}
-		if m[0] > 0 {
-			out = append(out, quoteExpr(s[:m[0]]))
+		if between[i] != "" {
+			out = append(out, quoteExpr(between[i]))
 		}
 		out = append(out, "string("+v+` ?? "")`)
-		s = s[m[1]:]
 	}
+	s = between[len(between)-1]
 	if strings.Contains(s, "{{") || strings.Contains(s, "{%") {
 		return "", false
 	}

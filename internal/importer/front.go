@@ -66,20 +66,16 @@ func scaled(n *yaml.Node, by float64) string {
 
 // fill puts ours in the place of each reference, a match of the pattern, for which of returns ok.
 func fill(s string, pattern *regexp.Regexp, of func(m []string) (ours string, ok bool)) string {
-	var b strings.Builder
-	for {
-		at := pattern.FindStringIndex(s)
-		if at == nil {
-			return b.String() + literal(s)
+	between := pattern.Split(s, -1)
+	out := literal(between[0])
+	for i, m := range pattern.FindAllStringSubmatch(s, -1) {
+		ours, ok := of(m)
+		if !ok {
+			ours = literal(m[0])
 		}
-		b.WriteString(literal(s[:at[0]]))
-		if ours, ok := of(pattern.FindStringSubmatch(s)); ok {
-			b.WriteString(ours)
-		} else {
-			b.WriteString(literal(s[at[0]:at[1]]))
-		}
-		s = s[at[1]:]
+		out += ours + literal(between[i+1])
 	}
+	return out
 }
 
 // glossary says what the references in a prompt file are in this run; of is that of fill.

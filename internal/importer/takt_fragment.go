@@ -37,7 +37,7 @@ func (t *takt) expand(n *yaml.Node, params map[string]*yaml.Node, depth int) *ya
 		}
 		inner := t.expand(without(fragment, "params"), with, depth+1)
 		if get(inner, "name") == nil && get(n, "name") == nil {
-			inner = withEntry(inner, "name", uses[strings.LastIndexByte(uses, '/')+1:])
+			inner = withText(inner, "name", uses[strings.LastIndexByte(uses, '/')+1:])
 		}
 		n = merge(inner, n)
 	}
@@ -62,15 +62,15 @@ func (t *takt) expandChildren(n *yaml.Node, params map[string]*yaml.Node, depth 
 		return out
 	}
 	if isList(p) {
-		return replaceEntry(n, "parallel", each(p))
+		return withEntry(n, quoted("parallel"), each(p))
 	}
 	out := p
 	for _, key := range []string{"fixed", "pool"} {
 		if l := get(p, key); isList(l) {
-			out = replaceEntry(out, key, each(l))
+			out = withEntry(out, quoted(key), each(l))
 		}
 	}
-	return replaceEntry(n, "parallel", out)
+	return withEntry(n, quoted("parallel"), out)
 }
 
 // fragment reads steps/<name>.yaml of the tree.
@@ -147,22 +147,23 @@ func without(n *yaml.Node, key string) *yaml.Node {
 	return out
 }
 
-func withEntry(n *yaml.Node, key, value string) *yaml.Node {
+// withEntry returns a mapping with another value for a key, which is added if it is not there.
+func withEntry(n, key, value *yaml.Node) *yaml.Node {
 	out := shallow(n)
-	k, v := quoted(key), quoted(value)
-	k.Line, v.Line = n.Line, n.Line
-	out.Content = append(out.Content, k, v)
+	for i := 0; i+1 < len(out.Content); i += 2 {
+		if out.Content[i].Value == key.Value {
+			out.Content[i+1] = value
+			return out
+		}
+	}
+	out.Content = append(out.Content, key, value)
 	return out
 }
 
-func replaceEntry(n *yaml.Node, key string, value *yaml.Node) *yaml.Node {
-	out := shallow(n)
-	for i := 0; i+1 < len(out.Content); i += 2 {
-		if out.Content[i].Value == key {
-			out.Content[i+1] = value
-		}
-	}
-	return out
+func withText(n *yaml.Node, key, value string) *yaml.Node {
+	k, v := quoted(key), quoted(value)
+	k.Line, v.Line = n.Line, n.Line
+	return withEntry(n, k, v)
 }
 
 // merge lays a caller over a fragment: mappings deeply, all else as a whole.
@@ -172,13 +173,11 @@ func merge(fragment, caller *yaml.Node) *yaml.Node {
 	}
 	out := shallow(fragment)
 	for _, p := range pairs(caller) {
-		old := get(out, p.key.Value)
-		switch {
-		case old == nil:
-			out.Content = append(out.Content, p.key, p.value)
-		default:
-			out = replaceEntry(out, p.key.Value, merge(old, p.value))
+		value := p.value
+		if old := get(fragment, p.key.Value); old != nil {
+			value = merge(old, value)
 		}
+		out = withEntry(out, p.key, value)
 	}
 	return out
 }
