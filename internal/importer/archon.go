@@ -18,7 +18,7 @@ type archon struct {
 	flow   *flow
 	doc    document
 	nodes  []*archonNode
-	ids    *namer
+	ids    namer
 	stands map[string][]string // the last nodes of what a node includes
 }
 
@@ -60,7 +60,7 @@ func readArchon(r *reader, d document) { r.archonFlow(d) }
 func (r *reader) archonFlow(d document) *flow {
 	f := r.begin(d, d.root, "Archon",
 		"A conversation of Archon goes on from node to node without `context: fresh`; here each step begins anew.")
-	a := &archon{reader: r, flow: f, doc: d, ids: newNamer(), stands: map[string][]string{}}
+	a := &archon{reader: r, flow: f, doc: d, ids: namer{}, stands: map[string][]string{}}
 	if w := at(d.root, "worktree", "enabled"); w != nil && !isTrue(w) {
 		f.workspace = ""
 	}

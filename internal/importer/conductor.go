@@ -20,7 +20,7 @@ type conductor struct {
 	*reader
 	flow   *flow
 	doc    document
-	ids    *namer
+	ids    namer
 	places []*place
 	byName map[string]*place
 	sets   map[string]string // an expression for each value that a set node gives, as name or name.key
@@ -56,7 +56,7 @@ func (r *reader) conductorFlow(d document) *flow {
 	w := get(d.root, "workflow")
 	f := r.begin(d, w, "conductor",
 		"There each agent is given what those before it said; here a prompt has what it names.")
-	c := &conductor{reader: r, flow: f, doc: d, ids: newNamer(), byName: map[string]*place{}, sets: map[string]string{}}
+	c := &conductor{reader: r, flow: f, doc: d, ids: namer{}, byName: map[string]*place{}, sets: map[string]string{}}
 	for _, p := range pairs(get(w, "input")) {
 		c.input(p)
 	}
@@ -160,14 +160,12 @@ func (c *conductor) declare() {
 		c.places = append(c.places, x)
 	}
 	for _, n := range items(get(c.doc.root, "agents")) {
-		kind := cmp.Or(str(get(n, "type")), "agent")
-		enter(n, "agents[]", kind)
+		enter(n, "agents[]", cmp.Or(str(get(n, "type")), "agent"))
 	}
-	for _, n := range items(get(c.doc.root, "parallel")) {
-		enter(n, "parallel[]", "parallel")
-	}
-	for _, n := range items(get(c.doc.root, "for_each")) {
-		enter(n, "for_each[]", "for_each")
+	for _, kind := range []string{"parallel", "for_each"} {
+		for _, n := range items(get(c.doc.root, kind)) {
+			enter(n, kind+"[]", kind)
+		}
 	}
 	if len(c.places) == 0 || len(c.places) > 120 {
 		c.fail(c.doc.root, "agents: expected 1 to 120 agents and groups, found %d", len(c.places))

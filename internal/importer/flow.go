@@ -133,20 +133,18 @@ func (g *gate) route(name, to string) (added bool) {
 func routeTo(name string) string { return "to-" + slug(strings.TrimPrefix(name, "$"), 50) }
 
 // namer gives out ids that are ours and used once, ignoring case.
-type namer struct{ used map[string]bool }
-
-func newNamer() *namer { return &namer{used: map[string]bool{}} }
+type namer map[string]bool
 
 // id returns an id made of the words.
-func (n *namer) id(words string) string {
+func (n namer) id(words string) string {
 	base := slug(words, ids.Max-4)
 	for i := 1; ; i++ {
 		id := base
 		if i > 1 {
 			id = fmt.Sprintf("%s-%d", base, i)
 		}
-		if low := strings.ToLower(id); !n.used[low] {
-			n.used[low] = true
+		if low := strings.ToLower(id); !n[low] {
+			n[low] = true
 			return id
 		}
 	}

@@ -108,7 +108,7 @@ func ghawWords(s string, f *flow) string {
 
 // ghawSteps makes steps of the commands that run before the agent.
 func (r *reader) ghawSteps(d document, f *flow) {
-	names := newNamer()
+	names := namer{}
 	names.id("agent")
 	n := get(d.root, "steps")
 	for i, c := range items(n) {

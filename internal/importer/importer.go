@@ -58,7 +58,7 @@ type reader struct {
 	*ledger
 	plan     *Plan
 	flows    []*flow
-	ids      *namer            // of workflows
+	ids      namer             // of workflows
 	prompts  map[string]string // the texts of prompt files
 	children map[string]*flow  // workflows that others run, by what these call them
 	depth    int               // of workflows within one another
@@ -85,7 +85,7 @@ func Read(path, from string) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{Report: Report{File: src.name(src.file), Format: f.name}}
-	r := &reader{ledger: newLedger(src, f.table(), &p.Report), plan: p, ids: newNamer(), prompts: map[string]string{},
+	r := &reader{ledger: newLedger(src, f.table(), &p.Report), plan: p, ids: namer{}, prompts: map[string]string{},
 		children: map[string]*flow{}}
 	r.opened(d)
 	if n := tagged(d.root); n != nil && f.name != "conductor" {

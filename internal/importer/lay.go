@@ -17,7 +17,6 @@ import (
 type file struct {
 	path string // slash-separated
 	data []byte
-	perm fs.FileMode
 }
 
 // Plan is an import before anything is written.
@@ -29,7 +28,7 @@ type Plan struct {
 // put adds a file once; the first with its path holds.
 func (p *Plan) put(path string, data []byte) {
 	if !slices.ContainsFunc(p.files, func(f file) bool { return strings.EqualFold(f.path, path) }) {
-		p.files = append(p.files, file{path, data, 0o644})
+		p.files = append(p.files, file{path, data})
 	}
 }
 
@@ -66,7 +65,7 @@ func (p *Plan) Write(dir string) error {
 		path := filepath.Join(dir, filepath.FromSlash(f.path))
 		err := atomicfile.MkdirBelow(dir, filepath.Dir(path), 0o755)
 		if err == nil {
-			err = atomicfile.WriteNew(path, f.data, f.perm)
+			err = atomicfile.WriteNew(path, f.data, 0o644)
 		}
 		if err != nil {
 			for _, done := range p.files[:i] {

@@ -35,7 +35,7 @@ type tree struct {
 	file  string // the workflow, below the root
 	parts map[string][]byte
 	total int
-	names map[string][]string // files below a folder
+	files []string // all of them, once list has looked
 }
 
 // openTree opens the tree of a workflow: the nearest folder above it that a format marks, at most
@@ -69,8 +69,7 @@ func openTree(file string) (*tree, error) {
 		return nil, errors.Join(err, root.Close())
 	}
 	shown := strings.TrimSuffix(filepath.ToSlash(file), filepath.ToSlash(rel))
-	return &tree{root: root, shown: shown, file: filepath.ToSlash(rel), parts: map[string][]byte{},
-		names: map[string][]string{}}, nil
+	return &tree{root: root, shown: shown, file: filepath.ToSlash(rel), parts: map[string][]byte{}}, nil
 }
 
 // marked reports whether a folder is where a tool keeps its files: .archon, .takt, .github, or one
@@ -150,7 +149,7 @@ func (t *tree) text(file string) (string, error) {
 func (t *tree) find(names ...string) []string {
 	var out []string
 	for _, name := range names {
-		for _, f := range t.list(".") {
+		for _, f := range t.list() {
 			if path.Base(f) == name {
 				out = append(out, f)
 			}
@@ -169,15 +168,14 @@ func (t *tree) findIn(dir string, names ...string) string {
 	return ""
 }
 
-// list returns the files below dir, sorted. It looks at a bounded number of entries, and follows no
+// list returns the files, sorted. It looks at a bounded number of entries, and follows no
 // link to a folder.
-func (t *tree) list(dir string) []string {
-	if out, ok := t.names[dir]; ok {
-		return out
+func (t *tree) list() []string {
+	if t.files != nil {
+		return t.files
 	}
-	var out []string
 	seen := 0
-	_ = fs.WalkDir(t.root.FS(), dir, func(p string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(t.root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
 		if seen++; seen > maxListed {
 			return fs.SkipAll
 		}
@@ -185,10 +183,9 @@ func (t *tree) list(dir string) []string {
 			return fs.SkipDir
 		}
 		if !d.IsDir() {
-			out = append(out, p)
+			t.files = append(t.files, p)
 		}
 		return nil
 	})
-	t.names[dir] = out
-	return out
+	return t.files
 }

@@ -37,7 +37,7 @@ type takt struct {
 	flow    *flow
 	doc     document
 	top     *takt // of the import: its prompts' folder is everybody's
-	ids     *namer
+	ids     namer
 	nodes   []*taktStep
 	byName  map[string]*taktStep
 	returns []taktReturn
@@ -93,7 +93,7 @@ func (t *takt) read(args map[string]*yaml.Node) {
 			params[p.key.Value] = v
 		}
 	}
-	t.byName, t.ids = map[string]*taktStep{}, newNamer()
+	t.byName, t.ids = map[string]*taktStep{}, namer{}
 	var steps []*yaml.Node
 	for _, n := range items(taktSteps(t.doc.root)) {
 		s := t.expand(n, params, 0)
@@ -244,17 +244,9 @@ func (t *takt) declare(n *yaml.Node) {
 	}
 	x := &taktStep{n: n, name: name, enter: t.ids.id(name), rules: taktRules(n)}
 	p := get(n, "parallel")
-	child := func(c *yaml.Node, pool bool) {
-		x.children = append(x.children, &taktChild{n: c, name: str(get(c, "name")), pool: pool})
-	}
-	for _, c := range items(p) {
-		child(c, false)
-	}
-	for _, c := range items(get(p, "fixed")) {
-		child(c, false)
-	}
-	for _, c := range items(get(p, "pool")) {
-		child(c, true)
+	always := slices.Concat(items(p), items(get(p, "fixed")))
+	for i, c := range slices.Concat(always, items(get(p, "pool"))) {
+		x.children = append(x.children, &taktChild{n: c, name: str(get(c, "name")), pool: i >= len(always)})
 	}
 	if len(x.children) > 40 || len(t.nodes) > 100 {
 		t.fail(n, "more than 100 steps, or more than 40 side by side")
