@@ -13,19 +13,23 @@ import (
 // construct is a row of a format's table: what becomes of a key.
 type construct struct {
 	path string // as in nodes[].loop.until
-	as   As
-	note string
+	mark
 	deep bool // a mapping or a list of mappings whose own keys have rows; it is not counted itself
 }
 
-func taken(paths ...string) []construct { return rows(construct{as: Taken}, paths) }
+func taken(paths ...string) []construct { return rows(construct{mark: mark{as: Taken}}, paths) }
+
 func near(note string, paths ...string) []construct {
-	return rows(construct{as: Approximated, note: note}, paths)
+	return rows(construct{mark: mark{Approximated, note}}, paths)
 }
+
 func left(note string, paths ...string) []construct {
-	return rows(construct{as: Left, note: note}, paths)
+	return rows(construct{mark: mark{Left, note}}, paths)
 }
-func deep(paths ...string) []construct { return rows(construct{deep: true}, paths) }
+
+func deep(paths ...string) []construct {
+	return rows(construct{mark: mark{as: Taken}, deep: true}, paths)
+}
 
 func rows(c construct, paths []string) (out []construct) {
 	for _, c.path = range paths {
@@ -133,10 +137,8 @@ func (l *ledger) account(n *yaml.Node, prefix, of string, notes *[]string) {
 		case row.deep && isMap(p.value):
 			l.account(p.value, path, of, notes)
 			continue
-		case row.deep:
-			m = mark{Taken, ""}
 		case known:
-			m = mark{row.as, row.note}
+			m = row.mark
 		default:
 			m = mark{Left, "the importer does not know this key"}
 		}

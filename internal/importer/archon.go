@@ -75,7 +75,9 @@ func (r *reader) archonFlow(d document) *flow {
 	a.references()
 	a.skipping()
 	for _, n := range a.nodes {
-		a.node(n)
+		if a.node(n); r.err != nil {
+			return f
+		}
 	}
 	a.edges()
 	r.account(d.root, "", "", &f.notes)

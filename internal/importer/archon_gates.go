@@ -58,7 +58,7 @@ func (a *archon) untilBash(x *archonNode, l *yaml.Node, g *gate) {
 	if str(n) == "" {
 		return
 	}
-	got := fit(str(n), outsideNames(), func(string) (string, int) { return "", 0 })
+	got := fit(str(n), outsideNames(), noRefs)
 	if got.why != "" || len(got.reads) > 0 {
 		a.leave(n, "values from outside are put into it: only the step's own word ends the loop")
 		return
@@ -200,11 +200,7 @@ func (a *archon) joins(x *archonNode) {
 // edges says what comes after each step.
 func (a *archon) edges() {
 	for _, x := range a.nodes {
-		s := x.step
-		if s == nil {
-			return
-		}
-		if s.gate == "" && len(s.next) == 0 {
+		if s := x.step; s.gate == "" && len(s.next) == 0 {
 			if join := a.joinOf(x); join != "" {
 				s.next, s.onFail = []string{join}, join
 				continue
@@ -213,13 +209,8 @@ func (a *archon) edges() {
 		}
 	}
 	for _, x := range a.nodes { // what leads to a join by next_step is not in its needs
-		if x.step == nil || x.step.onFail == "" {
-			continue
-		}
-		for _, y := range a.nodes {
-			if y.id == x.step.onFail {
-				y.step.needs = slices.DeleteFunc(slices.Clone(y.step.needs), func(n string) bool { return n == x.id })
-			}
+		if join := a.flow.step(x.step.onFail); join != nil {
+			join.needs = slices.DeleteFunc(slices.Clone(join.needs), func(n string) bool { return n == x.id })
 		}
 	}
 }

@@ -11,9 +11,6 @@ import (
 
 // node makes the step of a node, and its gate.
 func (a *archon) node(x *archonNode) {
-	if a.err != nil {
-		return
-	}
 	s := &step{id: x.id, name: str(get(x.n, "description")), needs: x.deps, wantsNeeds: len(x.deps) == 0 &&
 		len(a.flow.steps) > 0}
 	x.step = s
@@ -26,7 +23,7 @@ func (a *archon) node(x *archonNode) {
 		a.agent(x, s)
 		a.loop(x, s)
 	case "bash":
-		a.shell(x, s, str(get(x.n, "bash")), "bash", ".sh")
+		a.shell(x, s)
 	case "script":
 		a.script(x, s)
 	case "approval":
@@ -111,10 +108,7 @@ func (a *archon) commandFile(name string) string {
 
 // command writes a command's file as a prompt file and returns the step's prompt.
 func (a *archon) command(x *archonNode, s *step, name string) string {
-	n := get(x.n, "command")
-	if n == nil {
-		n = at(x.n, "loop", "command")
-	}
+	n := cmp.Or(get(x.n, "command"), at(x.n, "loop", "command"))
 	file := a.commandFile(name)
 	if file == "" {
 		a.leave(n, "no file %s.md was found in a folder commands of this tree: write the prompt", path.Base(name))
@@ -132,21 +126,17 @@ func (a *archon) command(x *archonNode, s *step, name string) string {
 }
 
 // outsideNames are the variables of a script whose values come from outside.
-func outsideNames() map[string]bool {
-	out := map[string]bool{}
-	for n := range strings.FieldsSeq("ARGUMENTS USER_MESSAGE BASE_BRANCH DOCS_DIR CONTEXT EXTERNAL_CONTEXT " +
-		"ISSUE_CONTEXT " +
-		"LOOP_USER_INPUT LOOP_PREV_OUTPUT REJECTION_REASON") {
-		out[n] = true
-	}
-	return out
+func outsideNames() []string {
+	return []string{"ARGUMENTS", "USER_MESSAGE", "BASE_BRANCH", "DOCS_DIR", "CONTEXT", "EXTERNAL_CONTEXT", "ISSUE_CONTEXT",
+		"LOOP_USER_INPUT", "LOOP_PREV_OUTPUT", "REJECTION_REASON"}
 }
 
 // shell makes a step of a shell text, which becomes a file; values come by the environment.
-func (a *archon) shell(x *archonNode, s *step, text, with, ext string) {
+func (a *archon) shell(x *archonNode, s *step) {
+	n := get(x.n, "bash")
 	ref := regexp.MustCompile(`^` + archonRef)
 	expr := map[string]string{}
-	got := fit(text, outsideNames(), func(t string) (string, int) {
+	got := fit(str(n), outsideNames(), func(t string) (string, int) {
 		m := ref.FindStringSubmatch(t)
 		if m == nil {
 			return "", 0
@@ -160,8 +150,8 @@ func (a *archon) shell(x *archonNode, s *step, text, with, ext string) {
 		return name, len(m[0])
 	})
 	if got.why != "" {
-		file := a.unrun(a.flow, x.id+ext, text)
-		a.leave(get(x.n, x.kind), "the script is not run (%s): a person is asked instead; it is in %s", got.held(), file)
+		file := a.unrun(a.flow, x.id+".sh", str(n))
+		a.leave(n, "the script is not run (%s): a person is asked instead; it is in %s", got.held(), file)
 		a.flow.byHand(s, "Archon runs a script here that sluice does not ("+got.held()+"). It is in "+file+
 			": look at it, do by hand what it does, or make it a `run` of this step.")
 		return
@@ -176,7 +166,7 @@ func (a *archon) shell(x *archonNode, s *step, text, with, ext string) {
 	head := "# Imported: what Archon puts into this text comes by the environment.\n" +
 		": \"${ARTIFACTS_DIR:=$SLUICE_FILES}\"\n" +
 		"WORKFLOW_ID=$SLUICE_RUN\nexport ARTIFACTS_DIR WORKFLOW_ID\n"
-	s.shell = a.runs(a.flow, x.id+ext, with, head+got.text)
+	s.shell = a.runs(a.flow, x.id+".sh", "bash", head+got.text)
 }
 
 // script makes a step of code for bun or uv, inline or in a file of the tree.

@@ -25,6 +25,7 @@ type conductor struct {
 	byName map[string]*place
 	sets   map[string]string // an expression for each value that a set node gives, as name or name.key
 	listed bool              // the flow has its list
+	most   int               // how often the work goes back before a person is asked
 }
 
 // place is a node of the graph: an agent, or a group.
@@ -56,7 +57,8 @@ func (r *reader) conductorFlow(d document) *flow {
 	w := get(d.root, "workflow")
 	f := r.begin(d, w, "conductor",
 		"There each agent is given what those before it said; here a prompt has what it names.")
-	c := &conductor{reader: r, flow: f, doc: d, ids: namer{}, byName: map[string]*place{}, sets: map[string]string{}}
+	c := &conductor{reader: r, flow: f, doc: d, ids: namer{}, byName: map[string]*place{}, sets: map[string]string{},
+		most: 10}
 	for _, p := range pairs(get(w, "input")) {
 		c.input(p)
 	}
@@ -130,6 +132,7 @@ func (c *conductor) input(p pair) {
 func (c *conductor) limits(w *yaml.Node) {
 	if n := whole(at(w, "limits", "max_iterations"), 1, 99_999); n > 0 {
 		c.flow.limits = append(c.flow.limits, entry{"max_steps", strconv.Itoa(n)})
+		c.most = min(n, 1000)
 	}
 	if s := seconds(at(w, "limits", "timeout_seconds")); s != "" {
 		c.flow.limits = append(c.flow.limits, entry{"max_duration", s})

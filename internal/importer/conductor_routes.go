@@ -2,7 +2,6 @@ package importer
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -64,7 +63,7 @@ func (c *conductor) routes(x *place, s *step) {
 		return
 	}
 	g := &gate{id: c.ids.id(s.id + "-routes"), level: "auto", fromStep: true, pass: []string{c.target(x.passes)},
-		maxFailures: c.most()}
+		maxFailures: c.most}
 	for _, h := range x.hops {
 		expr, ok := "true", true
 		if h.when != "" {
@@ -96,16 +95,6 @@ func (c *conductor) routes(x *place, s *step) {
 	}
 }
 
-// most is how often the work goes back before a person is asked.
-func (c *conductor) most() int {
-	for _, l := range c.flow.limits {
-		if n, err := strconv.Atoi(l.value); l.key == "max_steps" && err == nil {
-			return min(n, 1000)
-		}
-	}
-	return 10
-}
-
 // exitRoutes reads routes by the exit code of a script.
 func (c *conductor) exitRoutes(x *place, s *step) bool {
 	bad, good := "", ""
@@ -134,7 +123,7 @@ func (c *conductor) exitRoutes(x *place, s *step) bool {
 	}
 	g := &gate{id: c.ids.id(s.id + "-routes"), level: "auto", fromStep: true, pass: []string{"DONE"},
 		onFail:  c.target(bad),
-		verdict: []entry{{"again", "true"}}, routes: []entry{{"again", c.target(good)}}, maxFailures: c.most()}
+		verdict: []entry{{"again", "true"}}, routes: []entry{{"again", c.target(good)}}, maxFailures: c.most}
 	c.flow.judge(s, g)
 	return true
 }

@@ -118,7 +118,7 @@ func (f *flow) ask(s *step, prompt string) *gate {
 }
 
 // byHand asks a person to do what is not imported.
-func (f *flow) byHand(s *step, why string) { f.ask(s, literal(why)) }
+func (f *flow) byHand(s *step, why string) *gate { return f.ask(s, literal(why)) }
 
 // route adds a way out of the gate; the first of a name holds.
 func (g *gate) route(name, to string) (added bool) {

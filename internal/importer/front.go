@@ -13,26 +13,29 @@ import (
 	"sluice/internal/layout"
 )
 
-// body adds the Markdown as a construct; line is where it begins.
-func (r *reader) body(d document, step string, m mark, notes *[]string) {
+// body adds the Markdown as a construct of a step; odd says what of it is not evaluated, "" = nothing.
+func (r *reader) body(d document, s *step, odd string) {
+	m := mark{as: Taken}
+	if odd != "" {
+		m = mark{Approximated, odd}
+	}
 	key := quoted("body")
 	key.Line = 1
 	r.origin[key] = d.file
-	r.add(key, "(the Markdown)", step, m, notes)
+	r.add(key, "(the Markdown)", s.id, m, &s.notes)
 }
 
 // shellFile writes a shell text as a script file and returns the command that runs it; why says why
 // it is not run.
-func (r *reader) shellFile(f *flow, name, text, with string, outside map[string]bool, ref refs) (command string,
-	got script) {
-	got = fit(text, outside, ref)
+func (r *reader) shellFile(f *flow, name, text string, ref refs) (command string, got script) {
+	got = fit(text, nil, ref)
 	if got.why != "" {
 		return r.unrun(f, slug(name, 60)+".sh", text), got
 	}
 	if !slices.Contains(f.protect, ".workflow/scripts/"+f.id+"/**") {
 		f.protect = append(f.protect, ".workflow/scripts/"+f.id+"/**")
 	}
-	return r.runs(f, slug(name, 60)+".sh", with, got.text), got
+	return r.runs(f, slug(name, 60)+".sh", "bash", got.text), got
 }
 
 // runs writes a script of the flow and returns the command that runs it.

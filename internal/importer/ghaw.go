@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -55,11 +56,7 @@ func readGhaw(r *reader, d document) {
 		}
 	}
 	r.ghawSteps(d, f)
-	s.needs = nil
-	s.timeout = minutes(get(d.root, "timeout-minutes"))
-	if s.timeout == "" {
-		s.timeout = minutes(get(d.root, "timeout_minutes"))
-	}
+	s.timeout = cmp.Or(minutes(get(d.root, "timeout-minutes")), minutes(get(d.root, "timeout_minutes")))
 	for _, i := range items(get(d.root, "imports")) {
 		r.ghawImport(f, s, i)
 	}
@@ -67,11 +64,11 @@ func readGhaw(r *reader, d document) {
 	if strings.TrimSpace(s.prompt) == "" {
 		s.prompt = "This workflow has no text of its own."
 	}
-	m := mark{as: Taken}
+	odd := ""
 	if strings.Contains(d.body, "{{#") {
-		m = mark{Approximated, "what stands between {{# }} is not evaluated: the agent reads it as it is"}
+		odd = "what stands between {{# }} is not evaluated: the agent reads it as it is"
 	}
-	r.body(d, s.id, m, &s.notes)
+	r.body(d, s, odd)
 	for _, e := range pairs(get(d.root, "env")) {
 		if v := str(e.value); !strings.Contains(v, "${{") && !strings.HasPrefix(strings.ToUpper(e.key.Value), "SLUICE_") &&
 			regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(e.key.Value) {
@@ -119,7 +116,7 @@ func (r *reader) ghawSteps(d document, f *flow) {
 			continue
 		}
 		s := &step{id: id, name: title}
-		command, got := r.shellFile(f, id, run, "bash", map[string]bool{}, func(t string) (string, int) {
+		command, got := r.shellFile(f, id, run, func(t string) (string, int) {
 			m := regexp.MustCompile(`^` + ghawExpr).FindString(t)
 			return "GITHUB_VALUE", len(m)
 		})
@@ -128,8 +125,8 @@ func (r *reader) ghawSteps(d document, f *flow) {
 				got.why, got.line = "GitHub puts values into it", 1
 			}
 			r.near(n, "the script of step %d is not run (%s): a person is asked instead", i+1, got.held())
-			f.byHand(s, "gh-aw runs a script here that sluice does not ("+got.held()+"). Do by hand what it does.")
-			f.gates[len(f.gates)-1].pass = []string{"agent"}
+			g := f.byHand(s, "gh-aw runs a script here that sluice does not ("+got.held()+"). Do by hand what it does.")
+			g.pass = []string{"agent"}
 		} else {
 			s.shell = command
 		}

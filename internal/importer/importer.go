@@ -216,22 +216,18 @@ func (r *reader) finish() error {
 			p.put(path.Join(specs.StubsDir, f.id+".yaml"), stubs)
 		}
 	}
-	p.Report.Faults = []Fault{}
+	p.Report.Workflow, p.Report.Vars, p.Report.Faults = r.flows[0].id, []string{}, []Fault{}
 	for i, f := range r.flows {
-		file := path.Join(specs.Dir, f.id+".yaml")
-		spec, faults := specs.LoadWith(file, texts[f.id], texts)
+		spec, faults := specs.LoadWith(path.Join(specs.Dir, f.id+".yaml"), texts[f.id], texts)
 		for _, x := range faults {
 			p.Report.Faults = append(p.Report.Faults, Fault{x.File, x.Line, x.Col, x.Message})
 		}
-		if i == 0 {
-			p.Report.Workflow = f.id
-			p.Report.Vars = []string{}
-			if spec != nil {
-				for _, v := range spec.Vars {
-					if v.Required {
-						p.Report.Vars = append(p.Report.Vars, v.Name)
-					}
-				}
+		if i > 0 || spec == nil {
+			continue
+		}
+		for _, v := range spec.Vars {
+			if v.Required {
+				p.Report.Vars = append(p.Report.Vars, v.Name)
 			}
 		}
 	}
@@ -246,9 +242,6 @@ func (r *reader) finish() error {
 // shareStubs has the script of a workflow name the stand-ins of those that it runs, whose own scripts count
 // only when they are run by themselves. Of steps with one name the first counts.
 func (r *reader) shareStubs() {
-	if len(r.flows) == 0 {
-		return
-	}
 	first := r.flows[0]
 	for _, f := range r.flows[1:] {
 		for _, s := range f.stubs {

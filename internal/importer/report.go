@@ -29,15 +29,6 @@ type Counts struct {
 	Left         int `json:"left"`
 }
 
-// Share returns the percentage that was taken over, rounded down; 100 of nothing.
-func (c Counts) Share() int {
-	all := c.Taken + c.Approximated + c.Left
-	if all == 0 {
-		return 100
-	}
-	return 100 * c.Taken / all
-}
-
 // Fault is what our loader says of an imported spec.
 type Fault struct {
 	File    string `json:"file"`
@@ -59,9 +50,8 @@ type Report struct {
 	Vars       []string    `json:"required_vars"`
 }
 
-// count fills in the counts.
+// count fills in the counts, and the percentage that was taken over, rounded down; 100 of nothing.
 func (r *Report) count() {
-	r.Counts = Counts{}
 	for _, c := range r.Constructs {
 		switch c.As {
 		case Taken:
@@ -72,7 +62,10 @@ func (r *Report) count() {
 			r.Counts.Left++
 		}
 	}
-	r.Share = r.Counts.Share()
+	r.Share = 100
+	if all := len(r.Constructs); all > 0 {
+		r.Share = 100 * r.Counts.Taken / all
+	}
 }
 
 // Lines returns the report as text: what is not taken over, then the counts.

@@ -27,7 +27,6 @@ const (
 	plain quoting = iota
 	double
 	single
-	arithmetic
 	heredocText // a here-document in which values are put
 )
 
@@ -37,7 +36,7 @@ type scanner struct {
 	out     strings.Builder
 	stack   []quoting
 	parens  []int // open ( of each plain level
-	outside map[string]bool
+	outside []string
 	refs    refs
 	got     script
 	waiting []heredoc
@@ -51,7 +50,7 @@ type heredoc struct {
 }
 
 // fit makes a shell text fit to run. outside are the variables whose values come from outside.
-func fit(text string, outside map[string]bool, ref refs) script {
+func fit(text string, outside []string, ref refs) script {
 	s := &scanner{in: text, outside: outside, refs: ref, stack: []quoting{plain}, parens: []int{0}}
 	for s.at < len(s.in) {
 		s.step()
@@ -250,7 +249,7 @@ func (s *scanner) dollar() {
 		if end < 0 {
 			end = len(rest) - 2
 		}
-		for name := range s.outside {
+		for _, name := range s.outside {
 			if regexp.MustCompile(`\b` + name + `\b`).MatchString(rest[:end]) {
 				s.bad(s.line(), "arithmetic evaluates $"+name)
 			}
@@ -262,14 +261,14 @@ func (s *scanner) dollar() {
 	case strings.HasPrefix(rest, "${"):
 		n := braced(rest)
 		m := regexp.MustCompile(`^\$\{[#!]?([A-Za-z_][A-Za-z0-9_]*)`).FindStringSubmatch(rest)
-		if m != nil && s.outside[m[1]] && !strings.HasPrefix(rest, "${#") {
+		if m != nil && slices.Contains(s.outside, m[1]) && !strings.HasPrefix(rest, "${#") {
 			s.value(m[1], n, rest[:n])
 			return
 		}
 		s.copy(n)
 	default:
 		m := regexp.MustCompile(`^\$([A-Za-z_][A-Za-z0-9_]*)`).FindStringSubmatch(rest)
-		if m != nil && s.outside[m[1]] {
+		if m != nil && slices.Contains(s.outside, m[1]) {
 			s.value(m[1], len(m[0]), m[0])
 			return
 		}
@@ -334,5 +333,5 @@ func runsCode(text string) int {
 	return 0
 }
 
-// why says why a script is not run, for a person.
+// held says why a script is not run, for a person.
 func (s script) held() string { return fmt.Sprintf("its line %d: %s", s.line, s.why) }

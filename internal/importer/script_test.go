@@ -23,7 +23,7 @@ func testRefs(s string) (string, int) {
 func TestFit(t *testing.T) {
 	conform.Rule(t, "12-import quoted", "in quotes, or not run")
 	t.Parallel()
-	outside := map[string]bool{"ARGUMENTS": true}
+	outside := []string{"ARGUMENTS"}
 	for name, c := range map[string]struct{ in, out, why string }{
 		"bare":               {`gh view $ARGUMENTS`, `gh view "$ARGUMENTS"`, ""},
 		"in double quotes":   {`echo "a $ARGUMENTS b"`, `echo "a $ARGUMENTS b"`, ""},

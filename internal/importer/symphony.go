@@ -58,11 +58,11 @@ func readSymphony(r *reader, d document) {
 		return "", false
 	}))
 	s.prompt = cmp.Or(s.prompt, "You are working on an issue of the tracker.")
-	m := mark{as: Taken}
+	why := ""
 	if odd {
-		m = mark{Approximated, "what stands between {% %}, and filters, are not evaluated: the agent reads them as they are"}
+		why = "what stands between {% %}, and filters, are not evaluated: the agent reads them as they are"
 	}
-	r.body(d, s.id, m, &s.notes)
+	r.body(d, s, why)
 	s.timeout, s.idle = milliseconds(at(d.root, "codex", "turn_timeout_ms")), milliseconds(at(d.root, "codex",
 		"stall_timeout_ms"))
 	r.symphonyLoop(d, f, s)
@@ -91,11 +91,11 @@ func (r *reader) symphonyLoop(d document, f *flow, s *step) {
 func (r *reader) symphonyHooks(d document, f *flow, s *step) {
 	if n := at(d.root, "hooks", "before_run"); str(n) != "" {
 		before := &step{id: "before-run", next: []string{s.id}, timeout: milliseconds(at(d.root, "hooks", "timeout_ms"))}
-		command, got := r.shellFile(f, "before-run", str(n), "bash", nil, noRefs)
+		command, got := r.shellFile(f, "before-run", str(n), noRefs)
 		if got.why != "" {
 			r.leave(n, "the script is not run (%s): it is in %s", got.held(), command)
-			f.byHand(before, "Symphony runs a script here that sluice does not. Do by hand what it does.")
-			f.gates[len(f.gates)-1].pass = []string{s.id}
+			g := f.byHand(before, "Symphony runs a script here that sluice does not. Do by hand what it does.")
+			g.pass = []string{s.id}
 		} else {
 			before.shell = command
 		}

@@ -24,12 +24,7 @@ func seemsTakt(d document) bool {
 }
 
 // taktSteps returns a workflow's steps, by their name of today or of earlier versions.
-func taktSteps(root *yaml.Node) *yaml.Node {
-	if s := get(root, "steps"); s != nil {
-		return s
-	}
-	return get(root, "movements")
-}
+func taktSteps(root *yaml.Node) *yaml.Node { return cmp.Or(get(root, "steps"), get(root, "movements")) }
 
 // takt makes one flow of a takt workflow.
 type takt struct {
@@ -197,14 +192,12 @@ func (t *takt) passThrough(steps []*yaml.Node) bool {
 	inner := &takt{reader: t.reader, doc: d, called: t.called}
 	inner.top = inner
 	inner.read(taktArgs(n))
-	if t.err != nil || len(t.flows) == 0 {
+	if t.err != nil {
 		return true
 	}
 	f := t.flows[0]
 	f.name = str(get(t.doc.root, "name"))
-	if s := str(get(t.doc.root, "description")); s != "" {
-		f.description = s
-	}
+	f.description = cmp.Or(str(get(t.doc.root, "description")), f.description)
 	f.notes = append(f.notes, fmt.Sprintf("%s does nothing but call %s, whose steps stand here", path.Base(t.doc.file),
 		name))
 	t.account(n, "steps[]", str(get(n, "name")), &f.notes)

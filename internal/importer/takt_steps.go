@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -65,10 +66,7 @@ func (t *takt) agent(n *yaml.Node, x *taktStep, s *step, rules []taktRule) {
 	s.reads = t.reads(n)
 	s.session = slugOrNone(str(get(n, "session_key")))
 	t.facets(n, s)
-	body, source := t.instruction(get(n, "instruction"), x, s)
-	if get(n, "instruction") == nil {
-		body, source = t.instruction(get(n, "instruction_template"), x, s)
-	}
+	body, source := t.instruction(cmp.Or(get(n, "instruction"), get(n, "instruction_template")), x, s)
 	var parts []string
 	if !strings.Contains(source, "{task}") {
 		parts = append(parts, "The task of this run:\n\n${{vars.task}}")
@@ -157,10 +155,7 @@ func slugOrNone(s string) string {
 // facets writes what an agent reads first: the rules of all steps, the persona, policies, knowledge.
 func (t *takt) facets(n *yaml.Node, s *step) {
 	for _, r := range items(at(t.doc.root, "all_steps", "rules")) {
-		ref := get(r, "ref")
-		if ref == nil {
-			ref = r
-		}
+		ref := cmp.Or(get(r, "ref"), r)
 		file := t.src.findIn("rules", path.Base(str(ref))+".md")
 		if file == "" {
 			t.leave(ref, "no rule %q was found in this tree", str(ref))
