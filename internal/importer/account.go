@@ -59,7 +59,6 @@ type ledger struct {
 	table  map[string]construct
 	marks  map[*yaml.Node]mark
 	origin map[*yaml.Node]string // the file of a root and of what was merged from elsewhere
-	above  map[string]int        // lines of a file above its YAML
 	done   map[*yaml.Node]bool   // keys that were counted
 	report *Report
 	err    error
@@ -67,7 +66,7 @@ type ledger struct {
 
 func newLedger(src *tree, table []construct, report *Report) *ledger {
 	l := &ledger{src: src, table: map[string]construct{}, marks: map[*yaml.Node]mark{}, done: map[*yaml.Node]bool{},
-		origin: map[*yaml.Node]string{}, above: map[string]int{}, report: report}
+		origin: map[*yaml.Node]string{}, report: report}
 	for _, c := range table {
 		l.table[c.path] = c
 	}
@@ -91,14 +90,15 @@ func (l *ledger) place(n *yaml.Node) (file string, line int) {
 	if f, ok := l.origin[n]; ok {
 		file = f
 	}
-	return l.src.name(file), n.Line + l.above[file]
+	return l.src.name(file), n.Line
 }
 
-// from says which file the nodes below n come from.
-func (l *ledger) from(n *yaml.Node, file string) {
+// from says which file the nodes below n come from, and how many lines of it are above them.
+func (l *ledger) from(n *yaml.Node, file string, above int) {
 	l.origin[n] = file
+	n.Line += above
 	for _, c := range n.Content {
-		l.from(c, file)
+		l.from(c, file, above)
 	}
 }
 

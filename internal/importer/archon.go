@@ -239,7 +239,7 @@ func (r *reader) open(n *yaml.Node, file string) (document, bool) {
 		return document{}, false
 	}
 	d := document{file: file, root: root}
-	r.opened(d)
+	r.from(root, file, 0)
 	return d, true
 }
 

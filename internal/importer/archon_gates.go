@@ -164,8 +164,7 @@ func (a *archon) given(x *archonNode, s *step, child *flow) {
 				}
 			}
 		case v.name == "arguments":
-			e, _ := a.variable("ARGUMENTS", x)
-			s.vars = append(s.vars, entry{v.name, embed(e)})
+			s.vars = append(s.vars, entry{v.name, a.variable("ARGUMENTS", x)})
 		}
 	}
 }

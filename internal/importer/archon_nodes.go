@@ -135,7 +135,7 @@ func outsideNames() []string {
 func (a *archon) shell(x *archonNode, s *step) {
 	n := get(x.n, "bash")
 	ref := regexp.MustCompile(`^` + archonRef)
-	expr := map[string]string{}
+	values := map[string]string{}
 	got := fit(str(n), outsideNames(), func(t string) (string, int) {
 		m := ref.FindStringSubmatch(t)
 		if m == nil {
@@ -146,7 +146,7 @@ func (a *archon) shell(x *archonNode, s *step) {
 			return "", 0
 		}
 		name := strings.ToUpper(varName(m[1] + "_output" + strings.ReplaceAll(m[2], ".", "_")))
-		expr[name] = e
+		values[name] = embed(e)
 		return name, len(m[0])
 	})
 	if got.why != "" {
@@ -157,11 +157,11 @@ func (a *archon) shell(x *archonNode, s *step) {
 		return
 	}
 	for _, name := range got.reads {
-		e := expr[name]
-		if e == "" {
-			e, _ = a.variable(name, x)
+		value, known := values[name]
+		if !known {
+			value = a.variable(name, x)
 		}
-		s.env = append(s.env, entry{name, embed(e)})
+		s.env = append(s.env, entry{name, value})
 	}
 	head := "# Imported: what Archon puts into this text comes by the environment.\n" +
 		": \"${ARTIFACTS_DIR:=$SLUICE_FILES}\"\n" +
@@ -199,8 +199,7 @@ func (a *archon) script(x *archonNode, s *step) {
 		s.env = append(s.env, entry{"INPUTS_" + strings.ToUpper(varName(p.key.Value)), a.words(str(p.value), x)})
 	}
 	if strings.Contains(text, "ARGUMENTS") {
-		e, _ := a.variable("ARGUMENTS", x)
-		s.env = append(s.env, entry{"ARGUMENTS", embed(e)})
+		s.env = append(s.env, entry{"ARGUMENTS", a.variable("ARGUMENTS", x)})
 	}
 }
 

@@ -86,34 +86,28 @@ func (a *archon) output(of, fields string, scope *archonScope) (expr string, ok 
 
 func (x *archonNode) gateID() string { return x.id + "-gate" }
 
-// variable is the expression for a variable of Archon, or the words for it; declared as a var of the
-// flow where it needs one.
-func (a *archon) variable(name string, x *archonNode) (expr, words string) {
+// variable is what stands for a variable of Archon; declared as a var of the flow where it needs one.
+func (a *archon) variable(name string, x *archonNode) string {
+	of := variable{name: "context", value: quoted(""), description: "of the issue or pull request ($CONTEXT)"}
 	switch name {
 	case "ARGUMENTS", "USER_MESSAGE":
-		a.flow.addVar(variable{name: "arguments", description: "what is asked for ($ARGUMENTS)"})
-		return "vars.arguments", ""
+		of = variable{name: "arguments", description: "what is asked for ($ARGUMENTS)"}
 	case "WORKFLOW_ID":
-		return "run", ""
+		return embed("run")
 	case "ARTIFACTS_DIR":
-		return "", "$SLUICE_FILES"
+		return "$SLUICE_FILES"
 	case "STATE_DIR":
-		return "", ".workflow/state"
+		return ".workflow/state"
 	case "BASE_BRANCH":
-		a.flow.addVar(variable{name: "base_branch", value: quoted("main"),
-			description: "the branch that the work is for ($BASE_BRANCH)"})
-		return "vars.base_branch", ""
+		of = variable{"base_branch", "the branch that the work is for ($BASE_BRANCH)", quoted("main")}
 	case "DOCS_DIR":
-		a.flow.addVar(variable{name: "docs_dir", value: quoted("docs/"),
-			description: "the folder of the documents ($DOCS_DIR)"})
-		return "vars.docs_dir", ""
+		of = variable{"docs_dir", "the folder of the documents ($DOCS_DIR)", quoted("docs/")}
 	case "LOOP_PREV_OUTPUT":
-		return answerOf(x.id, "output"), ""
+		return embed(answerOf(x.id, "output"))
 	case "LOOP_USER_INPUT", "REJECTION_REASON":
-		return fmt.Sprintf("gates[%q]?.feedback", x.gateID()), ""
+		return embed(fmt.Sprintf("gates[%q]?.feedback", x.gateID()))
 	}
-	a.flow.addVar(variable{name: "context", value: quoted(""), description: "of the issue or pull request ($CONTEXT)"})
-	return "vars.context", ""
+	return embed(a.flow.addVar(of))
 }
 
 // words puts ours in the place of Archon's references in a prompt.
@@ -133,15 +127,9 @@ func (a *archon) reference(m []string, x *archonNode) (ours string, ok bool) {
 			y.scope = x.scope.outer
 			return a.words(given, &y), true
 		}
-		name := varName(input)
-		a.flow.addVar(variable{name: name, value: quoted("")})
-		return embed("vars." + name), true
+		return embed(a.flow.addVar(variable{name: varName(input), value: quoted("")})), true
 	}
-	expr, words := a.variable(m[4], x)
-	if expr != "" {
-		return embed(expr), true
-	}
-	return words, true
+	return a.variable(m[4], x), true
 }
 
 // condition translates a `when`. why says what of it has no counterpart.

@@ -53,9 +53,7 @@ func (c *conductor) value(ref string, x *place) (expr string, ok bool) {
 	parts := strings.Split(ref, ".")
 	switch {
 	case len(parts) == 3 && parts[0] == "workflow" && parts[1] == "input":
-		name := varName(parts[2])
-		c.flow.addVar(variable{name: name, value: quoted("")})
-		return "vars." + name, true
+		return c.flow.addVar(variable{name: varName(parts[2]), value: quoted("")}), true
 	case ref == "workflow.name":
 		return "workflow", true
 	case ref == "context.iteration":

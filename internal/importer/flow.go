@@ -150,38 +150,18 @@ func (n namer) id(words string) string {
 	}
 }
 
-// reserved are words that no step, gate or route may have as its name.
-func reserved(low string) bool {
-	if len(low) == 4 && low[3] >= '0' && low[3] <= '9' && (low[:3] == "com" || low[:3] == "lpt") {
-		return true
-	}
-	return slices.Contains(strings.Fields("done failed aborted human pass fail veto blocked lost con prn aux nul"), low)
-}
-
-// slug makes an id of words: at most most characters, letters, digits, - and _ only.
+// slug makes an id of words: at most most characters, letters, digits, - and _ only. A word that no step, gate or
+// route may have as its name gets a number.
 func slug(words string, most int) string {
-	var b strings.Builder
-	dash := false
-	for _, r := range words {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_' && b.Len() > 0:
-			if dash && b.Len() > 0 {
-				b.WriteByte('-')
-			}
-			dash = false
-			b.WriteRune(r)
-		default:
-			dash = true
-		}
-		if b.Len() >= most {
-			break
-		}
-	}
-	out := strings.TrimRight(b.String()[:min(b.Len(), most)], "-_")
+	out := regexp.MustCompile(`[^A-Za-z0-9_]+`).ReplaceAllString(words, "-")
+	out = strings.TrimLeft(out, "-_")
+	out = strings.TrimRight(out[:min(len(out), most)], "-_")
+	reserved := regexp.MustCompile(`(?i)^(?:done|failed|aborted|human|pass|fail|veto|blocked|lost|` +
+		`con|prn|aux|nul|com[0-9]|lpt[0-9])$`)
 	switch {
 	case out == "":
 		return "x"
-	case reserved(strings.ToLower(out)):
+	case reserved.MatchString(out):
 		return out + "-1"
 	}
 	return out
@@ -204,11 +184,12 @@ func varName(words string) string {
 	return out
 }
 
-// addVar declares a var once; the first declaration holds.
-func (f *flow) addVar(v variable) {
+// addVar declares a var once, and returns the expression that reads it; the first declaration holds.
+func (f *flow) addVar(v variable) (expr string) {
 	if !slices.ContainsFunc(f.vars, func(o variable) bool { return strings.EqualFold(o.name, v.name) }) {
 		f.vars = append(f.vars, v)
 	}
+	return "vars." + v.name
 }
 
 // conjunction translates conditions that are joined by && and ||. of translates the match of one, with the white

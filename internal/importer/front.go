@@ -20,7 +20,7 @@ func (r *reader) body(d document, s *step, odd string) {
 		m = mark{Approximated, odd}
 	}
 	key := quoted("body")
-	key.Line = 1
+	key.Line = 1 + d.above
 	r.origin[key] = d.file
 	r.add(key, "(the Markdown)", s.id, m, &s.notes)
 }

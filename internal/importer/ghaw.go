@@ -98,8 +98,7 @@ func ghawWords(s string, f *flow) string {
 			return "", false
 		}
 		name := varName(strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(first, "github."), "event."), ".", "_"))
-		f.addVar(variable{name: name, value: quoted(""), description: "what GitHub has as " + first})
-		return embed("vars." + name), true
+		return embed(f.addVar(variable{name: name, value: quoted(""), description: "what GitHub has as " + first})), true
 	})
 }
 

@@ -44,10 +44,11 @@ func Formats() (out []string) {
 
 // document is an original: its YAML, and the text below that.
 type document struct {
-	file string // below the tree's root
-	root *yaml.Node
-	body string // of Markdown with front matter
-	md   bool   // it is Markdown
+	file  string // below the tree's root
+	root  *yaml.Node
+	body  string // of Markdown with front matter
+	md    bool   // it is Markdown
+	above int    // lines above the YAML
 }
 
 // stem is the file's name without its ending.
@@ -87,7 +88,7 @@ func Read(path, from string) (*Plan, error) {
 	p := &Plan{Report: Report{File: src.name(src.file), Format: f.name}}
 	r := &reader{ledger: newLedger(src, f.table(), &p.Report), plan: p, ids: namer{}, prompts: map[string]string{},
 		children: map[string]*flow{}}
-	r.opened(d)
+	r.from(d.root, d.file, d.above)
 	if n := tagged(d.root); n != nil && f.name != "conductor" {
 		r.fail(n, "the tag %s is not read here: write the text out", fileTag)
 		return nil, r.err
@@ -105,7 +106,6 @@ func Read(path, from string) (*Plan, error) {
 // parseDocument reads YAML, or Markdown with YAML between two lines of ---.
 func parseDocument(file, shown string, b []byte) (document, error) {
 	d := document{file: file}
-	above := 0
 	if strings.EqualFold(path.Ext(file), ".md") {
 		d.md = true
 		if line := binaryLine(b); line > 0 {
@@ -117,9 +117,9 @@ func parseDocument(file, shown string, b []byte) (document, error) {
 			e.Advice = "name a workflow of another tool: `sluice help import` lists them"
 			return d, e
 		}
-		d.body, b, above = body, []byte(front), 1
+		d.body, b, d.above = body, []byte(front), 1
 	}
-	root, err := parse(shown, b, above)
+	root, err := parse(shown, b, d.above)
 	d.root = root
 	return d, err
 }
@@ -186,14 +186,6 @@ func (r *reader) begin(d document, head *yaml.Node, of, more string) *flow {
 		"original, or something else, a comment says so. " + more}
 	r.flows = append(r.flows, f)
 	return f
-}
-
-// opened remembers which file a document is of.
-func (r *reader) opened(d document) {
-	r.from(d.root, d.file)
-	if d.md {
-		r.above[d.file] = 1
-	}
 }
 
 // finish makes the files of the flows, and has our loader look at each spec.

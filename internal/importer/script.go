@@ -258,21 +258,19 @@ func (s *scanner) dollar() {
 	case strings.HasPrefix(rest, "$("):
 		s.copy(2)
 		s.push(plain)
-	case strings.HasPrefix(rest, "${"):
-		n := braced(rest)
-		m := regexp.MustCompile(`^\$\{[#!]?([A-Za-z_][A-Za-z0-9_]*)`).FindStringSubmatch(rest)
+	default:
+		m := regexp.MustCompile(`^\$(?:\{[#!]?)?([A-Za-z_][A-Za-z0-9_]*)`).FindStringSubmatch(rest)
+		n := 1
+		if strings.HasPrefix(rest, "${") {
+			n = braced(rest)
+		} else if m != nil {
+			n = len(m[0])
+		}
 		if m != nil && slices.Contains(s.outside, m[1]) && !strings.HasPrefix(rest, "${#") {
 			s.value(m[1], n, rest[:n])
 			return
 		}
 		s.copy(n)
-	default:
-		m := regexp.MustCompile(`^\$([A-Za-z_][A-Za-z0-9_]*)`).FindStringSubmatch(rest)
-		if m != nil && slices.Contains(s.outside, m[1]) {
-			s.value(m[1], len(m[0]), m[0])
-			return
-		}
-		s.copy(1)
 	}
 }
 

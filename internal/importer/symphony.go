@@ -51,8 +51,7 @@ func readSymphony(r *reader, d document) {
 			if name != "issue_title" && name != "issue_identifier" {
 				v.value = quoted("")
 			}
-			f.addVar(v)
-			return embed("vars." + name), true
+			return embed(f.addVar(v)), true
 		}
 		odd = true
 		return "", false
