@@ -77,15 +77,12 @@ func (a *archon) role(x *archonNode) string {
 
 // tools reads lists of tools: an agent without any that writes only reads.
 func (a *archon) tools(x *archonNode, s *step) {
-	writes := []string{"Write", "Edit", "MultiEdit", "NotebookEdit", "Bash"}
-	has := func(list []string) bool {
-		return slices.ContainsFunc(list, func(t string) bool {
-			t, _, _ = strings.Cut(t, "(")
-			return slices.Contains(writes, t)
-		})
+	writes := func(tool string) bool {
+		tool, _, _ = strings.Cut(tool, "(")
+		return slices.Contains([]string{"Write", "Edit", "MultiEdit", "NotebookEdit", "Bash"}, tool)
 	}
 	allowed, denied := get(x.n, "allowed_tools"), get(x.n, "denied_tools")
-	if isList(allowed) && !has(texts(allowed)) {
+	if isList(allowed) && !slices.ContainsFunc(texts(allowed), writes) {
 		s.reads = true
 		a.near(allowed, "`reads: true`: the agent has its tools, and what it writes does not count")
 	}

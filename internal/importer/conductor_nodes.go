@@ -44,11 +44,7 @@ func (c *conductor) agent(x *place, n *yaml.Node, s *step) {
 		c.near(tools, "`reads: true`: the agent has its tools, and what it writes does not count")
 	}
 	s.session = slugOrNone(str(get(n, "session_key")))
-	for _, key := range []string{"timeout_seconds", "max_session_seconds"} {
-		if t := seconds(get(n, key)); t != "" {
-			s.timeout = t
-		}
-	}
+	s.timeout = cmp.Or(seconds(get(n, "max_session_seconds")), seconds(get(n, "timeout_seconds")))
 	s.restarts = max(0, whole(at(n, "retry", "max_attempts"), 2, 100)-1)
 	c.validator(n, s, x)
 }

@@ -58,13 +58,10 @@ func (c *conductor) value(ref string, x *place) (expr string, ok bool) {
 		return "workflow", true
 	case ref == "context.iteration":
 		return "attempt", false // a gate does not know it
-	case parts[0] == "output" && x != nil && x.kind != "set":
-		if x.kind == "script" {
-			return c.value(x.name+"."+ref, x)
-		}
-		return strings.Join(append([]string{"answer"}, parts[1:]...), "?."), true
-	case parts[0] == "output" && x != nil:
+	case parts[0] == "output" && x != nil && (x.kind == "script" || x.kind == "set"):
 		return c.value(x.name+"."+ref, x)
+	case parts[0] == "output" && x != nil:
+		return strings.Join(append([]string{"answer"}, parts[1:]...), "?."), true
 	case len(parts) < 2 || parts[1] != "output" && parts[1] != "outputs":
 		return "", false
 	}

@@ -52,6 +52,9 @@ func (r *reader) unrun(f *flow, name, text string) string {
 	return file
 }
 
+// oneLine is a text of the original in one line of a text of ours.
+func oneLine(n *yaml.Node) string { return literal(strings.Join(strings.Fields(str(n)), " ")) }
+
 func noRefs(string) (string, int) { return "", 0 }
 
 // minutes and milliseconds read a number as a duration of ours; "" = none that is of use.

@@ -11,15 +11,8 @@ import (
 )
 
 func seemsGhaw(d document) bool {
-	if !d.md {
-		return false
-	}
-	for _, k := range []string{"safe-outputs", "engine", "on", "redirect"} {
-		if get(d.root, k) != nil {
-			return get(d.root, "tracker") == nil
-		}
-	}
-	return false
+	has := func(key string) bool { return get(d.root, key) != nil }
+	return d.md && !has("tracker") && (has("safe-outputs") || has("engine") || has("on") || has("redirect"))
 }
 
 // ghawTable says what becomes of each key of a gh-aw workflow.

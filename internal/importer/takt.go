@@ -145,9 +145,6 @@ func (t *takt) prune() {
 		t.flow.notes = append(t.flow.notes, "left: the step "+x.name+", to which no rule leads")
 		return true
 	})
-	for _, x := range t.nodes {
-		x.sources = slices.DeleteFunc(x.sources, func(name string) bool { return t.byName[name] == nil })
-	}
 }
 
 // begin makes the flow.
@@ -191,7 +188,7 @@ func (t *takt) passThrough(steps []*yaml.Node) bool {
 	}
 	inner := &takt{reader: t.reader, doc: d, called: t.called}
 	inner.top = inner
-	inner.read(taktArgs(n))
+	inner.read(values(get(n, "args")))
 	if t.err != nil {
 		return true
 	}
@@ -205,10 +202,10 @@ func (t *takt) passThrough(steps []*yaml.Node) bool {
 	return true
 }
 
-// taktArgs are the arguments of a call, by parameter.
-func taktArgs(n *yaml.Node) map[string]*yaml.Node {
+// values are the values of a mapping by their keys.
+func values(n *yaml.Node) map[string]*yaml.Node {
 	out := map[string]*yaml.Node{}
-	for _, p := range pairs(get(n, "args")) {
+	for _, p := range pairs(n) {
 		out[p.key.Value] = p.value
 	}
 	return out

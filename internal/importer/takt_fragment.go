@@ -31,11 +31,7 @@ func (t *takt) expand(n *yaml.Node, params map[string]*yaml.Node, depth int) *ya
 		if fragment == nil {
 			return n
 		}
-		with := map[string]*yaml.Node{}
-		for _, p := range pairs(get(n, "with")) {
-			with[p.key.Value] = p.value
-		}
-		inner := t.expand(without(fragment, "params"), with, depth+1)
+		inner := t.expand(without(fragment, "params"), values(get(n, "with")), depth+1)
 		if get(inner, "name") == nil && get(n, "name") == nil {
 			inner = withText(inner, "name", uses[strings.LastIndexByte(uses, '/')+1:])
 		}

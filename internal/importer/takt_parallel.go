@@ -2,16 +2,14 @@ package importer
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
 // parallel makes a fork of x, its children, and the join that looks at what they said.
 func (t *takt) parallel(x *taktStep) {
 	first := t.flow.step(x.enter)
-	tolerant := false
-	for _, r := range x.rules {
-		tolerant = tolerant || strings.Contains(r.condition, `"error"`)
-	}
+	tolerant := slices.ContainsFunc(x.rules, func(r taktRule) bool { return strings.Contains(r.condition, `"error"`) })
 	t.selection(x, first)
 	trees := get(x.n, "rules")
 	for _, c := range x.children {
@@ -36,8 +34,8 @@ func (t *takt) selection(x *taktStep, first *step) {
 	for _, c := range x.children {
 		if c.pool {
 			names = append(names, c.name)
-			lines = append(lines, "- "+literal(c.name)+": "+literal(strings.Join(strings.Fields(str(get(c.n, "description"))),
-				" ")))
+			lines = append(lines, "- "+literal(c.name)+": "+oneLine(get(c.n, "description")))
+			c.step.when = quoteExpr(c.name) + ` in (` + answerOf(first.id, "selected") + ` ?? [])`
 		}
 	}
 	if len(names) == 0 {
@@ -57,9 +55,4 @@ func (t *takt) selection(x *taktStep, first *step) {
 	list := kindSchema("array")
 	add(list, "items", enumSchema(names))
 	first.answer = objectSchema(field{"selected", list})
-	for _, c := range x.children {
-		if c.pool {
-			c.step.when = quoteExpr(c.name) + ` in (` + answerOf(first.id, "selected") + ` ?? [])`
-		}
-	}
 }

@@ -101,11 +101,7 @@ func aggregate(x *taktStep, which string, words []string) string {
 			out = append(out, strings.Join(one, " or "))
 			continue
 		}
-		want := words[0]
-		if len(words) > 1 {
-			want = words[min(i, len(words)-1)]
-		}
-		one := said + " == " + quoteExpr(want)
+		one := said + " == " + quoteExpr(words[min(i, len(words)-1)])
 		if c.pool {
 			one = "(" + status + ` == "skipped" or ` + one + ")"
 		}

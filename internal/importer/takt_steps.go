@@ -182,21 +182,20 @@ func (t *takt) dynamic(n *yaml.Node, s *step) {
 		return
 	}
 	pool := at(t.doc.root, "facet_pools", name)
-	root, dir := t.doc, path.Dir(t.doc.file)
+	of := &takt{reader: t.reader, doc: t.doc, top: t.top, flow: t.flow}
 	if uses := str(get(pool, "uses")); uses != "" {
 		pool = nil
 		if f := t.src.findIn("facet-pools", path.Base(uses)+".yaml", path.Base(uses)+".yml"); f != "" {
 			if d, ok := t.open(get(n, "dynamic_facets"), f); ok {
-				pool, root, dir = d.root, d, path.Dir(f)
+				pool, of.doc = d.root, d
 			}
 		}
 	}
-	of := &takt{reader: t.reader, doc: document{file: path.Join(dir, "x"), root: root.root}, top: t.top, flow: t.flow}
 	var lines []string
 	for _, c := range items(get(pool, "candidates")) {
 		files := append(of.facetFiles("policies", get(c, "policy")), of.facetFiles("knowledge", get(c, "knowledge"))...)
 		for _, f := range files {
-			lines = append(lines, "- `"+f+"`: "+literal(strings.Join(strings.Fields(str(get(c, "description"))), " ")))
+			lines = append(lines, "- `"+f+"`: "+oneLine(get(c, "description")))
 		}
 	}
 	if len(lines) > 0 {
@@ -240,7 +239,7 @@ func (t *takt) call(n *yaml.Node, s *step, at *yaml.Node) *takt {
 		inner = &takt{reader: t.reader, doc: d, top: t.top, called: t.called}
 		t.top.called[key] = inner
 		t.depth++
-		inner.read(taktArgs(n))
+		inner.read(values(get(n, "args")))
 		t.depth--
 	}
 	if inner.flow == nil || t.err != nil {

@@ -2,21 +2,17 @@ package importer
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // standIn says what the stand-ins of x answer, so that its gate passes.
 func (t *takt) standIn(x *taktStep) {
-	var pass *taktRule
-	for i, r := range x.rules {
-		if r.next == x.passes && r.word == "" && !r.asks && pass == nil {
-			pass = &x.rules[i]
-		}
-	}
-	if pass == nil {
+	pass := slices.IndexFunc(x.rules, func(r taktRule) bool { return r.next == x.passes && r.word == "" && !r.asks })
+	if pass < 0 {
 		return
 	}
-	label, when := splitCondition(pass.condition)
+	label, when := splitCondition(x.rules[pass].condition)
 	given := map[string]string{}
 	for _, m := range regexp.MustCompile(structuredAtom).FindAllStringSubmatch(when, -1) {
 		if m[1] == x.name && m[3] == "==" {
@@ -36,10 +32,7 @@ func (t *takt) standIn(x *taktStep) {
 	}
 	words := strings.Split(m[2], `", "`)
 	for i, c := range x.children {
-		word := strings.Trim(words[0], `"`)
-		if len(words) > 1 && m[1] == "all" {
-			word = strings.Trim(words[min(i, len(words)-1)], `"`)
-		}
+		word := strings.Trim(words[min(i, len(words)-1)], `"`)
 		if c.step.answer != nil && get(get(c.step.answer, "properties"), "outcome") != nil && (m[1] == "all" || i == 0) {
 			t.flow.stubs = append(t.flow.stubs, stubbed{c.step.id, leastAnswer(c.step.answer,
 				map[string]string{"outcome": word})})
