@@ -41,6 +41,7 @@ type scanner struct {
 	got     script
 	waiting []heredoc
 	ticks   bool // within backquotes
+	open    int  // the line of a here-document in which a substitution begins that it does not end; 0 = none
 }
 
 type heredoc struct {
@@ -56,6 +57,9 @@ func fit(text string, outside []string, ref refs) script {
 		s.step()
 	}
 	s.got.text = s.out.String()
+	if s.open > 0 && len(s.got.reads) > 0 {
+		s.bad(s.open, "a substitution in a here-document goes on in its next line")
+	}
 	if s.got.why == "" && len(s.got.reads) > 0 {
 		if line := runsCode(s.got.text); line > 0 {
 			s.bad(line, "it runs a text with values in it as code")
@@ -216,12 +220,16 @@ func (s *scanner) body(end int, raw bool) {
 		case c == '\\':
 			s.copy(min(2, end-s.at))
 		case c == '$':
+			before := len(s.stack)
 			s.push(heredocText)
 			s.dollar()
-			for s.at < end && len(s.stack) > 1 && s.mode() != heredocText { // a substitution within the line
+			for s.at < end && s.mode() != heredocText { // a substitution within the line
 				s.step()
 			}
-			for s.mode() == heredocText {
+			if s.mode() != heredocText && s.open == 0 {
+				s.open = s.line()
+			}
+			for len(s.stack) > before {
 				s.pop()
 			}
 		default:
