@@ -19,7 +19,7 @@ const archonInput = `\$INPUTS\.([A-Za-z_][A-Za-z0-9_-]*)`
 // archonAll has all of them: groups 1 and 2 are of archonRef, 3 of archonInput, 4 of archonVar.
 const archonAll = archonRef + `|` + archonInput + `|` + archonVar
 
-// node returns the node that an original's name means in a scope; of an included workflow, its last.
+// named returns the node that an original's name means in a scope; of an included workflow, its last.
 func (a *archon) named(of string, scope *archonScope) *archonNode {
 	id := a.lasts(scope.ids[of])[0]
 	for _, x := range a.nodes {
@@ -55,7 +55,7 @@ func (a *archon) references() {
 		}
 		for _, m := range ref.FindAllStringSubmatch(strings.Join(words, "\n"), -1) {
 			for s := x.scope; s != nil; s = s.outer {
-				if y := a.named(m[1], s); s.ids[m[1]] != "" && y != nil {
+				if y := a.named(m[1], s); y != nil {
 					y.read = true
 				}
 			}
@@ -65,9 +65,6 @@ func (a *archon) references() {
 
 // output is the expression for a node's output, or a field of it.
 func (a *archon) output(of, fields string, scope *archonScope) (expr string, ok bool) {
-	if scope.ids[of] == "" {
-		return "", false
-	}
 	x := a.named(of, scope)
 	if x == nil {
 		return "", false

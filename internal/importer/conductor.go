@@ -90,7 +90,7 @@ func (c *conductor) result() {
 	var out []string
 	for _, p := range pairs(get(c.doc.root, "output")) {
 		if expr, ok := c.joined(str(p.value), nil); ok {
-			out = append(out, quoteExpr(p.key.Value)+": "+expr)
+			out = append(out, strconv.Quote(p.key.Value)+": "+expr)
 		}
 	}
 	if len(out) > 0 {

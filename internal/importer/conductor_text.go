@@ -27,7 +27,7 @@ func (c *conductor) condition(when string, x *place) (expr string, ok bool) {
 		s = s[len(m[0]):]
 		switch t := m[1]; {
 		case t[0] == '"' || t[0] == '\'':
-			out = append(out, quoteExpr(t[1:len(t)-1]))
+			out = append(out, strconv.Quote(t[1:len(t)-1]))
 		case strings.ContainsAny(t[:1], "=!<>()[],-0123456789"):
 			out = append(out, t)
 		case t == "and", t == "or", t == "not", t == "in":
@@ -125,7 +125,7 @@ func (c *conductor) joined(s string, x *place) (expr string, ok bool) {
 			return "", false
 		}
 		if between[i] != "" {
-			out = append(out, quoteExpr(between[i]))
+			out = append(out, strconv.Quote(between[i]))
 		}
 		out = append(out, "string("+v+` ?? "")`)
 	}
@@ -134,7 +134,7 @@ func (c *conductor) joined(s string, x *place) (expr string, ok bool) {
 		return "", false
 	}
 	if s != "" || len(out) == 0 {
-		out = append(out, quoteExpr(s))
+		out = append(out, strconv.Quote(s))
 	}
 	return strings.Join(out, " + "), true
 }

@@ -3,6 +3,7 @@ package importer
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -35,7 +36,7 @@ func (t *takt) selection(x *taktStep, first *step) {
 		if c.pool {
 			names = append(names, c.name)
 			lines = append(lines, "- "+literal(c.name)+": "+oneLine(get(c.n, "description")))
-			c.step.when = quoteExpr(c.name) + ` in (` + answerOf(first.id, "selected") + ` ?? [])`
+			c.step.when = strconv.Quote(c.name) + ` in (` + answerOf(first.id, "selected") + ` ?? [])`
 		}
 	}
 	if len(names) == 0 {

@@ -9,9 +9,6 @@ import (
 	"strings"
 )
 
-// quoteExpr writes a text as an expression's.
-func quoteExpr(s string) string { return strconv.Quote(s) }
-
 // splitCondition splits a condition into its label and what it asks of the state.
 func splitCondition(c string) (label, when string) {
 	c = strings.TrimSpace(c)
@@ -52,7 +49,7 @@ func (t *takt) state(when string) (expr string, ok bool) {
 			return "", false
 		}
 		value := answerOf(x.enter, strings.Split(m[2], ".")...)
-		return fmt.Sprintf("string(%s ?? \"\") %s %s", value, m[3], quoteExpr(strings.Trim(m[4], `"`))), true
+		return fmt.Sprintf("string(%s ?? \"\") %s %s", value, m[3], strconv.Quote(strings.Trim(m[4], `"`))), true
 	})
 }
 
@@ -70,7 +67,7 @@ func (t *takt) condition(x *taktStep, r taktRule) (expr string, ok bool) {
 	case m != nil:
 		return "", false
 	case label != "":
-		said = fmt.Sprintf("answer.outcome == %s", quoteExpr(label))
+		said = fmt.Sprintf("answer.outcome == %s", strconv.Quote(label))
 	}
 	switch {
 	case said == "":
@@ -88,20 +85,18 @@ func aggregate(x *taktStep, which string, words []string) string {
 	}
 	var out []string
 	for i, c := range x.children {
-		status, said := "steps["+quoteExpr(c.step.id)+"]?.status", answerOf(c.step.id, "outcome")
+		status, said := "steps["+strconv.Quote(c.step.id)+"]?.status", answerOf(c.step.id, "outcome")
 		if which == "any" {
-			var one []string
 			for _, w := range words {
 				if w == "error" {
-					one = append(one, status+` == "failed"`)
+					out = append(out, status+` == "failed"`)
 				} else {
-					one = append(one, said+" == "+quoteExpr(w))
+					out = append(out, said+" == "+strconv.Quote(w))
 				}
 			}
-			out = append(out, strings.Join(one, " or "))
 			continue
 		}
-		one := said + " == " + quoteExpr(words[min(i, len(words)-1)])
+		one := said + " == " + strconv.Quote(words[min(i, len(words)-1)])
 		if c.pool {
 			one = "(" + status + ` == "skipped" or ` + one + ")"
 		}
