@@ -152,20 +152,16 @@ func (a *archon) collect(d document, scope *archonScope) (ends []string) {
 // one reads a node.
 func (a *archon) one(n *yaml.Node, scope *archonScope) {
 	of := str(get(n, "id"))
-	x := &archonNode{n: n, id: scope.ids[of], of: of, scope: scope, rule: str(get(n, "trigger_rule"))}
-	for _, k := range archonKinds() {
-		if get(n, k) != nil {
-			if x.kind != "" {
-				a.fail(get(n, k), "node %q has %s and %s: a node does one thing", of, x.kind, k)
-				return
-			}
-			x.kind = k
-		}
-	}
-	if x.kind == "" {
+	kinds := slices.DeleteFunc(archonKinds(), func(k string) bool { return get(n, k) == nil })
+	switch {
+	case len(kinds) == 0:
 		a.fail(n, "node %q does nothing: it has none of %s", of, strings.Join(archonKinds(), ", "))
 		return
+	case len(kinds) > 1:
+		a.fail(get(n, kinds[1]), "node %q has %s and %s: a node does one thing", of, kinds[0], kinds[1])
+		return
 	}
+	x := &archonNode{n: n, id: scope.ids[of], of: of, kind: kinds[0], scope: scope, rule: str(get(n, "trigger_rule"))}
 	for _, dep := range texts(get(n, "depends_on")) {
 		x.deps = append(x.deps, scope.ids[dep])
 	}

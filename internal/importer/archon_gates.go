@@ -13,14 +13,13 @@ import (
 // loop makes the gate that sends a loop's step back to itself.
 func (a *archon) loop(x *archonNode, s *step) {
 	l := get(x.n, "loop")
-	most := whole(get(l, "max_iterations"), 1, 1000)
+	n := get(l, "max_iterations")
+	most := whole(n, 1, 1000)
 	if most == 0 {
 		most = 10
-		if n := get(l, "max_iterations"); n != nil {
-			a.near(n, "ours is a number from 1 to 1000: 10 stands here")
-		}
+		a.near(n, "ours is a number from 1 to 1000: 10 stands here")
 	}
-	if f := get(l, "fresh_context"); !isTrue(f) {
+	if !isTrue(get(l, "fresh_context")) {
 		s.session = s.id
 	}
 	g := &gate{id: x.gateID(), level: "auto", fromStep: true, pass: []string{"DONE"}, onFail: s.id, maxFailures: most,
@@ -102,7 +101,7 @@ func (a *archon) approval(x *archonNode, s *step) {
 // unconditional leaves out the condition of a step whose gate asks a person: what an agent said may
 // not pass over a person.
 func (a *archon) unconditional(x *archonNode, s *step) {
-	if g := a.flow.gate(s.gate); s.when == "" || g == nil || g.level != "human" {
+	if s.when == "" || s.gate == nil || s.gate.level != "human" {
 		return
 	}
 	s.when = ""
@@ -199,7 +198,7 @@ func (a *archon) joins(x *archonNode) {
 // edges says what comes after each step.
 func (a *archon) edges() {
 	for _, x := range a.nodes {
-		if s := x.step; s.gate == "" && len(s.next) == 0 {
+		if s := x.step; s.gate == nil && len(s.next) == 0 {
 			if join := a.joinOf(x); join != "" {
 				s.next, s.onFail = []string{join}, join
 				continue

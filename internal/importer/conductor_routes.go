@@ -47,7 +47,7 @@ func (c *conductor) make(x *place) {
 // routes makes the gate that computes where the work of x goes on, or the next step where there is
 // but one.
 func (c *conductor) routes(x *place, s *step) {
-	if s.gate != "" && s.gate == s.id+"-gate" { // a person decides
+	if s.gate != nil && s.gate.level == "human" { // a person decides
 		c.personRoutes(x, s)
 		return
 	}
@@ -58,7 +58,7 @@ func (c *conductor) routes(x *place, s *step) {
 		s.next = []string{"DONE"}
 		return
 	}
-	if len(x.hops) == 1 && x.hops[0].when == "" && s.gate == "" && x.passes == x.hops[0].to {
+	if len(x.hops) == 1 && x.hops[0].when == "" && s.gate == nil && x.passes == x.hops[0].to {
 		s.next = []string{c.target(x.hops[0].to)}
 		return
 	}
@@ -87,8 +87,8 @@ func (c *conductor) routes(x *place, s *step) {
 		}
 	}
 	c.standIn(x, s)
-	if validator := c.flow.gate(s.gate); validator != nil { // it comes first
-		validator.passGate = g.id
+	if s.gate != nil { // the validator comes first
+		s.gate.passGate = g.id
 		c.flow.gates = append(c.flow.gates, g)
 	} else {
 		c.flow.judge(s, g)
@@ -130,7 +130,7 @@ func (c *conductor) exitRoutes(x *place, s *step) bool {
 
 // personRoutes lets the person at the gate of x name where the work goes on.
 func (c *conductor) personRoutes(x *place, s *step) {
-	g := c.flow.gate(s.gate)
+	g := s.gate
 	g.pass, g.routes = []string{c.target(x.passes)}, nil
 	for _, h := range x.hops {
 		if h.to != x.passes {

@@ -91,8 +91,9 @@ func (s *step) node() *yaml.Node {
 	addText(m, "timeout", s.timeout)
 	addText(m, "idle_timeout", s.idle)
 	addCount(m, "restarts", s.restarts)
-	addText(m, "gate", s.gate)
-	if s.gate == "" {
+	if s.gate != nil {
+		addText(m, "gate", s.gate.id)
+	} else {
 		addTargets(m, "next_step", s.next)
 		addText(m, "on_fail", s.onFail)
 	}
@@ -240,26 +241,21 @@ func sequence[T any](of []T, node func(T) *yaml.Node) *yaml.Node {
 	return n
 }
 
+// comments returns each note as lines of a comment, each at most about 100 columns wide.
 func comments(notes []string) string {
 	var out []string
 	for _, n := range notes {
-		out = append(out, comment(n))
+		line := "#"
+		for w := range strings.FieldsSeq(text.Clean(n, maxComment)) {
+			if len(line)+1+len(w) > 98 && line != "#" {
+				out = append(out, line)
+				line = "#"
+			}
+			line += " " + w
+		}
+		out = append(out, line)
 	}
 	return strings.Join(out, "\n")
-}
-
-// comment returns words as lines of a comment, each at most about 100 columns wide.
-func comment(words string) string {
-	var out []string
-	line := "#"
-	for w := range strings.FieldsSeq(text.Clean(words, maxComment)) {
-		if len(line)+1+len(w) > 98 && line != "#" {
-			out = append(out, line)
-			line = "#"
-		}
-		line += " " + w
-	}
-	return strings.Join(append(out, line), "\n")
 }
 
 // stubScript returns the script of the flow's stand-ins; nil if none needs one.

@@ -54,7 +54,7 @@ type step struct {
 	timeout    string
 	idle       string
 	restarts   int
-	gate       string
+	gate       *gate // the first of those that its work passes
 	next       []string
 	onFail     string
 	needs      []string
@@ -95,18 +95,9 @@ func (f *flow) step(id string) *step {
 	return nil
 }
 
-func (f *flow) gate(id string) *gate {
-	for _, g := range f.gates {
-		if g.id == id {
-			return g
-		}
-	}
-	return nil
-}
-
 // judge makes g the gate of s.
 func (f *flow) judge(s *step, g *gate) {
-	s.gate = g.id
+	s.gate = g
 	f.gates = append(f.gates, g)
 }
 

@@ -51,9 +51,6 @@ type document struct {
 	above int    // lines above the YAML
 }
 
-// stem is the file's name without its ending.
-func (d document) stem() string { return strings.TrimSuffix(path.Base(d.file), path.Ext(d.file)) }
-
 // reader makes flows of an original.
 type reader struct {
 	*ledger
@@ -176,7 +173,7 @@ func tagged(n *yaml.Node) *yaml.Node {
 // begin makes the flow of a document; head is where its name is, of names its format, and more says what else the
 // reader of the spec needs to know.
 func (r *reader) begin(d document, head *yaml.Node, of, more string) *flow {
-	name := cmp.Or(str(get(head, "name")), d.stem())
+	name := cmp.Or(str(get(head, "name")), strings.TrimSuffix(path.Base(d.file), path.Ext(d.file)))
 	words := name
 	if d.md { // a title
 		words = strings.ToLower(name)

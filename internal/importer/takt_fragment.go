@@ -92,6 +92,8 @@ func (t *takt) fragment(n *yaml.Node, name string) *yaml.Node {
 // entries is spliced in.
 func (r *reader) put(n *yaml.Node, params map[string]*yaml.Node) *yaml.Node {
 	n = resolve(n)
+	out := shallow(n)
+	r.origin[out] = r.origin[n]
 	switch n.Kind {
 	case yaml.MappingNode:
 		if name := str(get(n, "$param")); name != "" && len(n.Content) == 2 {
@@ -102,14 +104,11 @@ func (r *reader) put(n *yaml.Node, params map[string]*yaml.Node) *yaml.Node {
 			}
 			return resolve(v)
 		}
-		out := shallow(n)
 		for i := 1; i < len(out.Content); i += 2 {
 			out.Content[i] = r.put(n.Content[i], params)
 		}
-		r.origin[out] = r.origin[n]
 		return out
 	case yaml.SequenceNode:
-		out := shallow(n)
 		out.Content = nil
 		for _, c := range n.Content {
 			v := r.put(c, params)
@@ -119,7 +118,6 @@ func (r *reader) put(n *yaml.Node, params map[string]*yaml.Node) *yaml.Node {
 				out.Content = append(out.Content, v)
 			}
 		}
-		r.origin[out] = r.origin[n]
 		return out
 	}
 	return n

@@ -115,7 +115,7 @@ type outcome struct{ name, expr, to string }
 // but one.
 func (t *takt) gate(x *taktStep) {
 	s := x.leave
-	if s.gate != "" { // a person does it
+	if s.gate != nil { // a person does it
 		t.byHandRoutes(x)
 		return
 	}
@@ -220,7 +220,7 @@ func negated(conds []string) string {
 
 // byHandRoutes lets a person at the gate of x say where the work goes on.
 func (t *takt) byHandRoutes(x *taktStep) {
-	g := t.flow.gate(x.leave.gate)
+	g := x.leave.gate
 	g.pass = []string{t.target(x.passes)}
 	for _, r := range x.rules {
 		switch {
