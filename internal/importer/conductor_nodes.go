@@ -157,8 +157,7 @@ func (c *conductor) script(x *place, s *step) {
 	}
 	for _, p := range pairs(get(x.n, "env")) {
 		words, _ := c.words(str(p.value), x)
-		if regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(p.key.Value) &&
-			!strings.HasPrefix(strings.ToUpper(p.key.Value), "SLUICE_") {
+		if envName(p.key.Value) {
 			s.env = append(s.env, entry{p.key.Value, words})
 		}
 	}

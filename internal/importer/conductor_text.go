@@ -28,9 +28,7 @@ func (c *conductor) condition(when string, x *place) (expr string, ok bool) {
 		switch t := m[1]; {
 		case t[0] == '"' || t[0] == '\'':
 			out = append(out, strconv.Quote(t[1:len(t)-1]))
-		case strings.ContainsAny(t[:1], "=!<>()[],-0123456789"):
-			out = append(out, t)
-		case t == "and", t == "or", t == "not", t == "in":
+		case strings.ContainsAny(t[:1], "=!<>()[],-0123456789"), t == "and", t == "or", t == "not", t == "in":
 			out = append(out, t)
 		case t == "True", t == "true", t == "False", t == "false":
 			out = append(out, strings.ToLower(t))

@@ -55,6 +55,11 @@ func (r *reader) unrun(f *flow, name, text string) string {
 // oneLine is a text of the original in one line of a text of ours.
 func oneLine(n *yaml.Node) string { return literal(strings.Join(strings.Fields(str(n)), " ")) }
 
+// envName reports whether a spec may set an environment variable of the name.
+func envName(s string) bool {
+	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(s) && !strings.HasPrefix(strings.ToUpper(s), "SLUICE_")
+}
+
 func noRefs(string) (string, int) { return "", 0 }
 
 // minutes and milliseconds read a number as a duration of ours; "" = none that is of use.

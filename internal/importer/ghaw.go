@@ -63,8 +63,7 @@ func readGhaw(r *reader, d document) {
 	}
 	r.body(d, s, odd)
 	for _, e := range pairs(get(d.root, "env")) {
-		if v := str(e.value); !strings.Contains(v, "${{") && !strings.HasPrefix(strings.ToUpper(e.key.Value), "SLUICE_") &&
-			regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(e.key.Value) {
+		if v := str(e.value); !strings.Contains(v, "${{") && envName(e.key.Value) {
 			s.env = append(s.env, entry{e.key.Value, v})
 		} else {
 			r.near(get(d.root, "env"), "values that GitHub puts in are left")

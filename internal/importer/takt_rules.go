@@ -145,13 +145,9 @@ func (t *takt) gate(x *taktStep) {
 	s.next = nil
 	t.flow.judge(s, g)
 	for _, r := range x.rules {
-		if r.word == "" {
-			continue
-		}
-		for _, o := range outs {
-			if o.name == returnName(r.word) {
-				t.returns = append(t.returns, taktReturn{g.id, o.name, r.word})
-			}
+		name := returnName(r.word)
+		if r.word != "" && slices.ContainsFunc(outs, func(o outcome) bool { return o.name == name }) {
+			t.returns = append(t.returns, taktReturn{g.id, name, r.word})
 		}
 	}
 }
