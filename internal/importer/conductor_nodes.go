@@ -12,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"sluice/internal/layout"
+	"sluice/internal/shells"
 )
 
 // agent makes a step that an agent does; n is its node, which in a group's list is not the place's.
@@ -119,18 +120,12 @@ func conductorField(n *yaml.Node) *yaml.Node {
 // into is not run.
 func (c *conductor) script(x *place, s *step) {
 	command, args := str(get(x.n, "command")), texts(get(x.n, "args"))
-	code := -1
-	for i := range args {
-		if i > 0 && strings.HasPrefix(args[i-1], "-") && strings.ContainsAny(args[i-1], "ce") && len(args[i-1]) <= 4 &&
-			regexp.MustCompile(`^(ba|z|da)?sh$|^python3?$|^node$|^bun$|^perl$|^ruby$|^pwsh$`).MatchString(path.Base(command)) {
-			code = i
-		}
-	}
+	code := shells.CodeArgs(append([]string{command}, args...)) // places in both
 	held := ""
 	switch {
 	case strings.Contains(command, "{{"):
 		held = "its command has values in it"
-	case code >= 0 && strings.Contains(args[code], "{{"):
+	case slices.ContainsFunc(code, func(i int) bool { return strings.Contains(args[i-1], "{{") }):
 		held = "values are put into a text that " + command + " runs as code"
 	case get(x.n, "stdin") != nil:
 		held = "ours gives a command no input"
@@ -144,11 +139,12 @@ func (c *conductor) script(x *place, s *step) {
 	if command == "" {
 		s.argv = []string{"true"}
 	}
+	shell := regexp.MustCompile(`^(ba|z|da)?sh$`)
 	for i, a := range args {
 		words, whole := c.words(a, x)
-		if i == code && regexp.MustCompile(`^(ba|z|da)?sh$`).MatchString(path.Base(command)) {
+		if i == len(args)-1 && slices.Contains(code, i+1) && shell.MatchString(path.Base(command)) {
 			s.argv, s.shell = nil, c.runs(c.flow, s.id+".sh", path.Base(command), a)
-			return
+			break
 		}
 		if !whole {
 			c.near(get(x.n, "args"), "what stands between {{ }} with filters stays as it is")

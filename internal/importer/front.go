@@ -57,7 +57,8 @@ func oneLine(n *yaml.Node) string { return literal(strings.Join(strings.Fields(s
 
 // envName reports whether a spec may set an environment variable of the name.
 func envName(s string) bool {
-	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`).MatchString(s) && !strings.HasPrefix(strings.ToUpper(s), "SLUICE_")
+	name := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	return name.MatchString(s) && !strings.HasPrefix(strings.ToUpper(s), "SLUICE_")
 }
 
 func noRefs(string) (string, int) { return "", 0 }

@@ -116,3 +116,20 @@ steps:
 		t.Errorf("one that calls itself is read:\n%s", specOf(t, p))
 	}
 }
+
+// TestScriptText: a text that conductor has a shell run is run with the script's arguments, variables and time;
+// one with values in it is not run, wherever the command names the shell.
+func TestScriptText(t *testing.T) {
+	t.Parallel()
+	spec := specOf(t, planOf(t, "w.yaml", `workflow: {name: w, entry_point: a}
+agents:
+  - {name: a, type: script, command: bash, args: [-c, "echo $LEVEL"], env: {LEVEL: high}, timeout: 90, routes: [{to: b}]}
+  - {name: b, type: script, command: env, args: [bash, -c, "echo {{ workflow.input.x }}"], routes: [{to: c}]}
+  - {name: c, type: script, command: sh, args: [-c, 'echo "$1"', sh, further], routes: [{to: $end}]}
+`))
+	for _, want := range []string{"/.workflow/scripts/w/a.sh", "LEVEL: high", "timeout: 90s", "level: human", "sh, further]"} {
+		if !strings.Contains(spec, want) {
+			t.Errorf("%q is not in\n%s", want, spec)
+		}
+	}
+}

@@ -112,7 +112,7 @@ var layers = map[string]struct{ own, only []string }{
 	// What a command talks through. It knows nothing of workflows.
 	"internal/console": {own: []string{"internal/fault", "internal/strictjson", "internal/text"}, only: []string{"github.com/charmbracelet/x/ansi", "github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/term", "rsc.io/qr"}},
 	// Workflows of other tools, as specs of ours.
-	"internal/importer": {own: []string{"internal/atomicfile", "internal/fault", "internal/ids", "internal/layout", "internal/text", "specs"}, only: []string{"gopkg.in/yaml.v3"}},
+	"internal/importer": {own: []string{"internal/atomicfile", "internal/fault", "internal/ids", "internal/layout", "internal/shells", "internal/text", "specs"}, only: []string{"gopkg.in/yaml.v3"}},
 	// What sluice needs of a machine and of a repo, whose settings are handed in.
 	"internal/doctor": {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/render", "internal/settings", "internal/text", "journal", "notify", "specs"}},
 	// The first files of a repo, and the demo's.
