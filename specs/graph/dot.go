@@ -15,12 +15,7 @@ func Mermaid(spec *engine.Spec, states map[string]string, o Options) string {
 	b.WriteString("flowchart TD\n")
 	for _, id := range p.nodes() {
 		head, who := p.title(id)
-		label := mermaidText(head)
-		for _, more := range []string{who, p.progress(id)} {
-			if more != "" {
-				label += "<br/>" + mermaidText(more)
-			}
-		}
+		label := join("<br/>", mermaidText(head), mermaidText(who), mermaidText(p.progress(id)))
 		open, shut := "[", "]"
 		switch {
 		case p.isEnd(id):
@@ -62,12 +57,7 @@ func Dot(spec *engine.Spec, states map[string]string, o Options) string {
 		"  edge [fontname=\"Helvetica\", fontsize=10];\n")
 	for _, id := range p.nodes() {
 		head, who := p.title(id)
-		label := head
-		for _, more := range []string{who, p.progress(id)} {
-			if more != "" {
-				label += "\n" + more
-			}
-		}
+		label := join("\n", head, who, p.progress(id))
 		shape := ""
 		switch {
 		case p.isEnd(id):

@@ -291,7 +291,7 @@ func (b *block) move() {
 // straighten moves ports a little where that makes a line straight.
 func (s *sheet) straighten() {
 	for _, k := range s.links {
-		if k.a.layer == k.b.layer || k.lane == nil {
+		if k.a.layer == k.b.layer {
 			continue
 		}
 		d := k.b.x + k.bx - k.a.x - k.ax

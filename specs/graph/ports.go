@@ -24,11 +24,10 @@ const (
 
 // port is where lines of a lane touch a node's upper or lower side.
 type port struct {
-	links []*link
-	key   float64 // the order from the left
-	room  float64 // to the next port at the right
-	main  bool
-	set   func(x float64)
+	at   []*float64 // where its lines are, from the middle of the node
+	key  float64    // the order from the left
+	room float64    // to the next port at the right
+	main bool
 }
 
 // ports gives each link its places at the nodes that it joins. Nodes grow to hold them.
@@ -53,16 +52,10 @@ func (s *sheet) ports() {
 // below lists the ports at a node's lower side.
 func (v *vertex) below(n int) (out []*port) {
 	for _, k := range v.down {
-		out = append(out, &port{links: []*link{k}, key: float64(k.b.pos), main: straightOn(k.lane.kind),
-			room: gapPort + labelWidth(k.label), set: func(x float64) { k.ax = x }})
+		out = append(out, &port{at: []*float64{&k.ax}, key: float64(k.b.pos), room: gapPort + labelWidth(k.label),
+			main: straightOn(k.lane.kind)})
 	}
-	for _, k := range v.side {
-		if k.leaves && !k.beside {
-			out = append(out, &port{links: []*link{k}, key: around(v, k, n),
-				room: gapPort + labelWidth(k.label), set: func(x float64) { k.ax = x }})
-		}
-	}
-	return out
+	return append(out, v.rounds(true, n)...)
 }
 
 // above lists the ports at a node's upper side: neighbouring lines of a lane share one.
@@ -72,21 +65,19 @@ func (v *vertex) above(n int) (out []*port) {
 	for i, k := range links {
 		if i > 0 && links[i-1].lane == k.lane {
 			p := out[len(out)-1]
-			p.links = append(p.links, k)
+			p.at = append(p.at, &k.bx)
 			continue
 		}
-		p := &port{links: []*link{k}, key: float64(k.a.pos), room: gapPort, main: straightOn(k.lane.kind)}
-		p.set = func(x float64) {
-			for _, k := range p.links {
-				k.bx = x
-			}
-		}
-		out = append(out, p)
+		out = append(out, &port{at: []*float64{&k.bx}, key: float64(k.a.pos), room: gapPort, main: straightOn(k.lane.kind)})
 	}
+	return append(out, v.rounds(false, n)...)
+}
+
+// rounds lists the ports of ways back that go round to their lanes: of those that leave, or that arrive.
+func (v *vertex) rounds(leaves bool, n int) (out []*port) {
 	for _, k := range v.side {
-		if !k.leaves && !k.beside {
-			out = append(out, &port{links: []*link{k}, key: around(v, k, n), room: gapPort,
-				set: func(x float64) { k.ax = x }})
+		if k.leaves == leaves && !k.beside {
+			out = append(out, &port{at: []*float64{&k.ax}, key: around(v, k, n), room: gapPort + labelWidth(k.label)})
 		}
 	}
 	return out
@@ -127,7 +118,9 @@ func (s *sheet) spread(v *vertex, ports []*port) {
 	half := v.w/2 - insetPort
 	x = max(min(x, half-total), -half)
 	for _, p := range ports {
-		p.set(x)
+		for _, at := range p.at {
+			*at = x
+		}
 		x += p.room
 	}
 }
