@@ -49,11 +49,10 @@ func (t *takt) expandChildren(n *yaml.Node, params map[string]*yaml.Node, depth 
 	each := func(l *yaml.Node) *yaml.Node {
 		out := shallow(l)
 		for i, c := range l.Content {
-			if c = resolve(c); isMap(c) && get(c, "uses") != nil {
-				out.Content[i] = t.expand(c, params, depth+1)
-			} else {
-				out.Content[i] = c
+			if c = resolve(c); get(c, "uses") != nil {
+				c = t.expand(c, params, depth+1)
 			}
+			out.Content[i] = c
 		}
 		return out
 	}
@@ -133,9 +132,9 @@ func shallow(n *yaml.Node) *yaml.Node {
 func without(n *yaml.Node, key string) *yaml.Node {
 	out := shallow(n)
 	out.Content = nil
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value != key {
-			out.Content = append(out.Content, n.Content[i], n.Content[i+1])
+	for _, p := range pairs(n) {
+		if p.key.Value != key {
+			out.Content = append(out.Content, p.key, p.value)
 		}
 	}
 	return out

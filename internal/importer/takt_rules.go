@@ -134,15 +134,14 @@ func (t *takt) gate(x *taktStep) {
 		s.next = []string{outs[0].to}
 		return
 	}
-	g := &gate{id: s.id + "-gate", level: "auto", fromStep: true, pass: []string{t.target(x.passes)}, onFail: failTo}
+	g := &gate{id: s.id + "-gate", level: "auto", fromStep: true, pass: []string{t.target(x.passes)}, onFail: failTo,
+		maxFailures: t.bound(x)}
 	for _, o := range outs {
 		g.verdict = append(g.verdict, entry{o.name, o.expr})
 		if o.name != "pass" && o.name != "human" {
 			g.routes = append(g.routes, entry{o.name, o.to})
 		}
 	}
-	g.maxFailures = t.bound(x)
-	s.next = nil
 	t.flow.judge(s, g)
 	for _, r := range x.rules {
 		name := returnName(r.word)
