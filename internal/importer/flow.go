@@ -101,15 +101,18 @@ func (f *flow) judge(s *step, g *gate) {
 	f.gates = append(f.gates, g)
 }
 
-// ask makes a gate of s at which a person is asked.
+// ask makes a gate of s at which a person is asked. A pass goes on as s does.
 func (f *flow) ask(s *step, prompt string) *gate {
-	g := &gate{id: s.id + "-gate", level: "human", prompt: prompt, pass: []string{"DONE"}, onFail: "ABORTED"}
+	g := &gate{id: s.id + "-gate", level: "human", prompt: prompt, pass: s.next, onFail: "ABORTED"}
+	if len(s.next) == 0 {
+		g.pass = []string{"DONE"}
+	}
 	f.judge(s, g)
 	return g
 }
 
 // byHand asks a person to do what is not imported.
-func (f *flow) byHand(s *step, why string) *gate { return f.ask(s, literal(why)) }
+func (f *flow) byHand(s *step, why string) { f.ask(s, literal(why)) }
 
 // route adds a way out of the gate; the first of a name holds.
 func (g *gate) route(name, to string) (added bool) {

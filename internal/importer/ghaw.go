@@ -77,6 +77,9 @@ func readGhaw(r *reader, d document) {
 	f.steps = append(f.steps, s)
 	for i, before := range f.steps[:len(f.steps)-1] {
 		before.next = []string{f.steps[i+1].id}
+		if before.gate != nil {
+			before.gate.pass = before.next
+		}
 	}
 	r.account(d.root, "", "", &f.notes)
 }
@@ -116,8 +119,7 @@ func (r *reader) ghawSteps(d document, f *flow) {
 				got.why, got.line = "GitHub puts values into it", 1
 			}
 			r.near(n, "the script of step %d is not run (%s): a person is asked instead", i+1, got.held())
-			g := f.byHand(s, "gh-aw runs a script here that sluice does not ("+got.held()+"). Do by hand what it does.")
-			g.pass = []string{"agent"}
+			f.byHand(s, "gh-aw runs a script here that sluice does not ("+got.held()+"). Do by hand what it does.")
 		} else {
 			s.shell = command
 		}

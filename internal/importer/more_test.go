@@ -133,3 +133,32 @@ agents:
 		}
 	}
 }
+
+// TestByHandGoesOn: after what a person does by hand, the work goes on as after the step itself: at the join of what is
+// side by side, and with the next command.
+func TestByHandGoesOn(t *testing.T) {
+	t.Parallel()
+	spec := specOf(t, planOf(t, "w.yaml", `name: w
+initial_step: a
+steps:
+  - name: a
+    parallel:
+      - {name: b, call: missing}
+      - {name: c, persona: p, instruction: Do it., rules: [{condition: done}]}
+    rules: [{condition: all("done"), next: COMPLETE}]
+`))
+	if !strings.Contains(spec, "on_pass: {next_step: a-join}") {
+		t.Errorf("what a person does by hand does not come to the join:\n%s", spec)
+	}
+	spec = specOf(t, planOf(t, "w.md", `---
+on: push
+steps:
+  - {name: one, run: "echo ${{ github.actor }}"}
+  - {name: two, run: echo two}
+---
+Do it.
+`))
+	if !strings.Contains(spec, "on_pass: {next_step: two}") {
+		t.Errorf("the command after one that a person does is passed over:\n%s", spec)
+	}
+}

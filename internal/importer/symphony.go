@@ -93,8 +93,7 @@ func (r *reader) symphonyHooks(d document, f *flow, s *step) {
 		command, got := r.shellFile(f, "before-run", str(n), noRefs)
 		if got.why != "" {
 			r.leave(n, "the script is not run (%s): it is in %s", got.held(), command)
-			g := f.byHand(before, "Symphony runs a script here that sluice does not. Do by hand what it does.")
-			g.pass = []string{s.id}
+			f.byHand(before, "Symphony runs a script here that sluice does not. Do by hand what it does.")
 		} else {
 			before.shell = command
 		}
