@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sluice/agents/launch"
+	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
@@ -73,6 +74,7 @@ type attemptShown struct {
 	Folder  string         `json:"folder"`
 	Kept    string         `json:"kept,omitempty"` // the commit of its end state
 	name    string
+	runDir  string // below .workflow/runs/
 }
 
 // findAttempt returns the attempt that a person names, STEP.N.
@@ -92,7 +94,7 @@ func findAttempt(ctx context.Context, v workspace.Viewer, run, name string) (*at
 	}
 	for i := range st.Attempts {
 		if st.Attempts[i].N == n {
-			return &attemptShown{Run: r.ID, Step: step, Attempt: &st.Attempts[i],
+			return &attemptShown{Run: r.ID, Step: step, Attempt: &st.Attempts[i], runDir: r.Dir,
 				name: fmt.Sprintf("%s/%s.%d", r.ID, step, n)}, nil
 		}
 	}
@@ -100,8 +102,9 @@ func findAttempt(ctx context.Context, v workspace.Viewer, run, name string) (*at
 }
 
 func (a *app) attemptShow(ctx context.Context, p *workspace.Workspace, t *attemptShown, _ []string) error {
-	t.Folder = filepath.Join(layout.RunsDir, t.Run, fmt.Sprintf("%s.%d", t.Step, t.N))
-	t.Program, _ = launch.ReadProgram(filepath.Join(p.Root, filepath.FromSlash(t.Folder)))
+	dir := daemon.AttemptDir(p.Root, t.runDir, t.Step, t.N, t.K)
+	t.Program, _ = launch.ReadProgram(dir)
+	t.Folder, _ = layout.Rel(p.Root, dir)
 	repo, err := p.Open(ctx)
 	if err != nil {
 		return err
