@@ -46,8 +46,11 @@ type slot struct {
 
 // take waits for one of most slots; 0 = no limit. It calls waits once if it must wait.
 func (s *slot) take(ctx context.Context, most int, waits func()) error {
-	if s.of == nil || most <= 0 || s.taken {
+	if s.of == nil || s.taken {
 		return ctx.Err()
+	}
+	if most <= 0 {
+		most = math.MaxInt // it counts: a limit may be set while it runs
 	}
 	for first := true; !s.of.take(most); first = false {
 		if first {

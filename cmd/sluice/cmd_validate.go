@@ -71,6 +71,7 @@ func validateFiles(a *app, files, taskFiles []string, every bool) error {
 		spec, faults := specs.LoadFile(f)
 		notes = append(notes, workflows.LinesOf(specs.Notes(f))...)
 		notes = append(notes, workflows.JudgingNotes(f, spec)...)
+		notes = append(notes, workflows.RoleNotes(&a.Console, f, spec)...)
 		faults = append(faults, workflows.StubFaults(f, spec)...)
 		for _, x := range workflows.PromptFaults(&a.Console, f, spec) {
 			if !said[x] { // specs share their roles

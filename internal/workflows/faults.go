@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -163,7 +164,7 @@ func PromptFaults(con *console.Console, file string, spec *engine.Spec) []specs.
 func promptFaults(root string, spec *engine.Spec, s settings.Settings) []error {
 	var out []error
 	said := map[string]bool{}
-	look := func(role string, judges bool) {
+	eachRole(spec, func(role string, judges bool) {
 		_, faults := prompt.Read(s, root, role, judges)
 		for _, f := range faults {
 			if !said[f.Error()] {
@@ -171,7 +172,12 @@ func promptFaults(root string, spec *engine.Spec, s settings.Settings) []error {
 				out = append(out, f)
 			}
 		}
-	}
+	})
+	return out
+}
+
+// eachRole calls look with each role that an agent plays, of steps and of gates.
+func eachRole(spec *engine.Spec, look func(role string, judges bool)) {
 	for _, w := range spec.All() {
 		for _, st := range w.Steps {
 			if role := st.Role(); role != "" && st.Run == nil {
@@ -184,6 +190,36 @@ func promptFaults(root string, spec *engine.Spec, s settings.Settings) []error {
 			}
 		}
 	}
+}
+
+// RoleNotes reports agent types that have no settings and whose name is almost that of a role with settings: the
+// agent of the role * plays them.
+func RoleNotes(con *console.Console, file string, spec *engine.Spec) (out []Line) {
+	root := rootOf(file)
+	if spec == nil || root == "" {
+		return nil
+	}
+	s, err := workspace.Settings(con, root, nil)
+	if err != nil {
+		return nil // the faults of the settings are reported
+	}
+	src, _ := os.ReadFile(file) // it was just read; without it the place is not known
+	known, said := slices.Sorted(maps.Keys(s.Settings.Roles)), map[string]bool{}
+	eachRole(spec, func(role string, _ bool) {
+		_, is := s.Settings.Roles[role]
+		near := text.Nearest(role, known)
+		if is || said[role] || near == "" {
+			return
+		}
+		said[role] = true
+		at := regexp.MustCompile(`\b(agent_)?type: *["']?` + regexp.QuoteMeta(role) + `\b`)
+		line := 1
+		if m := at.FindIndex(src); m != nil {
+			line += strings.Count(string(src[:m[0]]), "\n")
+		}
+		out = append(out, Line{File: layout.ShortPath(file), Line: line, Message: fmt.Sprintf("agent type %s has no "+
+			"settings, so the agent of the role * plays it: did you mean %s?", role, near)})
+	})
 	return out
 }
 
