@@ -69,9 +69,8 @@ func validateFiles(a *app, files, taskFiles []string, every bool) error {
 	notes := agentNotes(&a.Console, files)
 	for _, f := range files {
 		spec, faults := specs.LoadFile(f)
-		notes = append(notes, workflows.LinesOf(specs.Notes(f))...)
-		notes = append(notes, workflows.JudgingNotes(f, spec)...)
-		notes = append(notes, workflows.RoleNotes(&a.Console, f, spec)...)
+		notes = slices.Concat(notes, workflows.LinesOf(specs.Notes(f)), workflows.JudgingNotes(f, spec),
+			workflows.RoleNotes(&a.Console, f, spec))
 		faults = append(faults, workflows.StubFaults(f, spec)...)
 		for _, x := range workflows.PromptFaults(&a.Console, f, spec) {
 			if !said[x] { // specs share their roles
