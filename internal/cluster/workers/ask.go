@@ -58,7 +58,7 @@ func (d *Desk) now() time.Time {
 // waiting is a launch that is waited for.
 type waiting struct {
 	*record
-	words int       // signals that were heard
+	words int       // the worker's Words when its signals were heard last
 	valid time.Time // the last time that the worker gave a sign of this launch
 	began bool
 }
@@ -111,7 +111,7 @@ func (d *Desk) look(ctx context.Context, x *waiting, w launch.Watch) error {
 		a, err = d.ask(ctx, x.Worker, x.order())
 	case x.Stopped && !doing.Ended:
 		a, err = d.ask(ctx, x.Worker, call{Do: doStop, Key: key})
-	case doing.Ended, doing.Words > x.words, time.Since(x.valid) > d.silence()/2:
+	case doing.Ended, doing.Words != x.words, time.Since(x.valid) > d.silence()/2:
 		// Where the worker's clock was set back, none of its heartbeats counts.
 		a, err = d.ask(ctx, x.Worker, call{Do: doAsk, Key: key})
 	default:
@@ -120,17 +120,17 @@ func (d *Desk) look(ctx context.Context, x *waiting, w launch.Watch) error {
 	if err != nil {
 		return nil // it is asked again
 	}
-	return d.heard(x, a, w)
+	return d.heard(x, a, w, doing.Words)
 }
 
-// heard takes in what a worker says of a launch.
-func (d *Desk) heard(x *waiting, a answer, w launch.Watch) error {
+// heard takes in what a worker says of a launch, with the Words of its heartbeat.
+func (d *Desk) heard(x *waiting, a answer, w launch.Watch, words int) error {
 	key := x.Sent.Key
 	switch a.Is {
 	case isRunning:
 		x.valid = time.Now()
 		if w.Hear == nil || len(a.Signals) == 0 || w.Hear(a.Signals) {
-			x.words = len(a.Signals)
+			x.words = words
 		}
 		if !x.Taken {
 			x.Taken = true

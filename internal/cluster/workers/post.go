@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -255,7 +256,7 @@ func (p *Post) beat() {
 	slices.SortFunc(b.Launches, func(x, y Doing) int { return strings.Compare(x.Key, y.Key) })
 	for i, l := range b.Launches {
 		if !l.Ended {
-			b.Launches[i].Words = len(p.opt.Maker.Signals(has[l.Key]))
+			b.Launches[i].Words = sumOf(p.opt.Maker.Signals(has[l.Key]))
 		}
 		b.Launches[i].Mark = mark(has[l.Key].Token, p.id, l.Key, b.At)
 	}
@@ -266,6 +267,19 @@ func (p *Post) beat() {
 	if err != nil {
 		p.opt.Logf("a heartbeat: %v", err)
 	}
+}
+
+// sumOf returns a checksum of signals, whatever their order; 0 = there are none.
+func sumOf(signals []launch.Signal) int {
+	if len(signals) == 0 {
+		return 0
+	}
+	sum := crc32.NewIEEE()
+	slices.SortFunc(signals, func(x, y launch.Signal) int { return strings.Compare(x.Name, y.Name) })
+	for _, s := range signals {
+		fmt.Fprintf(sum, "%q %q\n", s.Name, s.Data)
+	}
+	return int(sum.Sum32()>>1) + 1
 }
 
 // accept takes an order, or says why not.

@@ -67,7 +67,7 @@ type Doing struct {
 	Key   string    `json:"key"`
 	Ended bool      `json:"ended,omitempty"`
 	Since time.Time `json:"since"`
-	Words int       `json:"words,omitempty"` // signals in its inbox
+	Words int       `json:"words,omitempty"` // differs when the signals in its inbox do; 0 = there are none
 	Mark  string    `json:"mark,omitempty"`  // see mark
 }
 

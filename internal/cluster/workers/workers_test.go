@@ -355,6 +355,35 @@ func TestResultCountsOnce(t *testing.T) {
 	}
 }
 
+// A signal that was written under another name is heard again under its own: the first look may come between.
+func TestRenamedSignalIsHeard(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t, 1)
+	b, m := newBench(t, s, 1), newMaker()
+	_, _, _ = hire(t, s, t.TempDir(), m, 1)
+	say := func(name string) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.words = []launch.Signal{{Name: name, Data: []byte("{}")}}
+	}
+	say("A-done.json.tmp")
+	heard := make(chan string, 10)
+	back := b.launches(testKey, launch.Watch{Hear: func(w []launch.Signal) bool { heard <- w[0].Name; return true }})
+	for _, name := range []string{"A-done.json.tmp", "A-done.json"} {
+		say(name)
+		select {
+		case got := <-heard:
+			if got != name {
+				t.Errorf("heard %s, want %s", got, name)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s is not heard", name)
+		}
+	}
+	close(m.ends)
+	within(t, back)
+}
+
 // A worker that falls silent has lost its launch. What it has when it comes back does not count: it is
 // reported, and the launch is ended there.
 func TestSilentWorkerHasLostIt(t *testing.T) {
