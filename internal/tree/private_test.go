@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -310,6 +311,22 @@ func TestBeside(t *testing.T) {
 	}
 	if refs, err := s.p.Beside(t.Context(), s.repo); err != nil || len(refs) != 0 {
 		t.Errorf("%v %v", refs, err)
+	}
+}
+
+// TestBesideBounds: of more refs than are looked at, it is not known that there are none.
+func TestBesideBounds(t *testing.T) {
+	t.Parallel()
+	s := newPlace(t, "sha1")
+	s.make()
+	for i := range maxBeside + 1 {
+		dir := filepath.Join(s.p.Dir, "refs", "heads", fmt.Sprint("d", i))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if refs, err := s.p.Beside(t.Context(), s.repo); err == nil {
+		t.Errorf("%v", refs)
 	}
 }
 
