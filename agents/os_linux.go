@@ -293,18 +293,18 @@ func linkOpen(fd int, to string) error {
 // is full.
 func pipe() (*os.File, int, error) {
 	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		return nil, -1, err
-	}
-	if err := unix.SetNonblock(fds[0], true); err != nil {
-		return nil, -1, errors.Join(err, unix.Close(fds[0]), unix.Close(fds[1]))
-	}
-	return os.NewFile(uintptr(fds[0]), "output"), fds[1], nil
+	err := unix.Pipe2(fds[:], unix.O_CLOEXEC)
+	return reader(fds, err)
 }
 
-// sealed returns a socket for output, and its reading end.
+// sealed is pipe with a socket, which no process can open by a name.
 func sealed() (*os.File, int, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	return reader(fds, err)
+}
+
+// reader makes the first of two descriptors the reading end.
+func reader(fds [2]int, err error) (*os.File, int, error) {
 	if err != nil {
 		return nil, -1, err
 	}

@@ -44,7 +44,7 @@ func newStreams() (*streams, error) {
 	return st, nil
 }
 
-// seal gives the command another stdout, see Spec.Sealed.
+// seal replaces the command's stdout by one that nobody else can open: see Spec.Sealed.
 func (st *streams) seal() error {
 	r, w, err := sealed()
 	if err != nil {
