@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -150,27 +151,25 @@ func unignored(ctx context.Context, p *workspace.Workspace) []doctor.Check {
 		return nil
 	}
 	defer repo.Close()
-	var folders, missing, lines, asked []string
-	for _, line := range strings.Fields(setup.Ignored) {
-		if name, ok := strings.CutPrefix(line, "/"); ok && name != "worktrees/" { // a .gitignore of ours is there
-			folders = append(folders, layout.WorkflowDir+"/"+name)
-			asked = append(asked, filepath.Join(p.Root, layout.WorkflowDir, name, "x"))
-			lines = append(lines, line+"\n")
-		}
+	below, err := filepath.Rel(repo.Top(), filepath.Join(p.Root, layout.WorkflowDir))
+	if err != nil {
+		return nil
 	}
-	for i := range asked {
-		if asked[i], err = filepath.Rel(repo.Top(), asked[i]); err != nil {
-			return nil
+	var lines, asked []string
+	for _, line := range strings.Fields(setup.Ignored) {
+		if strings.HasPrefix(line, "/") && line != "/worktrees/" { // a .gitignore of ours is there
+			lines, asked = append(lines, line), append(asked, filepath.Join(below, line, "x"))
 		}
 	}
 	is, err := repo.Ignored(ctx, repo.Top(), asked)
 	if err != nil {
 		return nil
 	}
+	var missing []string
 	ignore := ""
-	for i, path := range asked {
-		if !is[path] {
-			missing, ignore = append(missing, strings.TrimSuffix(folders[i], "/")), ignore+lines[i]
+	for i, line := range lines {
+		if !is[asked[i]] {
+			missing, ignore = append(missing, path.Join(layout.WorkflowDir, line)), ignore+line+"\n"
 		}
 	}
 	return doctor.Unignored(p.Root, missing, ignore)

@@ -3,6 +3,7 @@ package layout
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -26,6 +27,26 @@ func NumberOf(run string) (workflow string, n int) {
 		return run, 0
 	}
 	return run[:i], n
+}
+
+// maxNumber bounds what the name of a folder says: anybody can make one.
+const maxNumber = 1_000_000
+
+// Newest returns the highest number of a run of the workflow whose folder or worktree is in the repo; 0 =
+// none. A new record of a moved repo does not know these runs.
+func Newest(root, workflow string) (n int) {
+	for _, at := range []string{RunsDir, WorkflowDir + "/worktrees"} {
+		entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(at)))
+		if err != nil {
+			continue // there is none
+		}
+		for _, e := range entries {
+			if _, k := NumberOf(e.Name()); k < maxNumber && e.Name() == fmt.Sprintf("%s-%d", workflow, k) {
+				n = max(n, k)
+			}
+		}
+	}
+	return n
 }
 
 // IsDir reports whether a folder, and no link to one, is at the path.
