@@ -71,7 +71,7 @@ type Process struct {
 	Argv  []string
 	Env   []string // complete
 	Stdin string   // a file; "" = none
-	Told  bool     // its stdout is what an agent's program tells: nothing that the agent runs can write it
+	Told  bool     // its stdout is its program's report: what the agent runs cannot write to it
 
 	Who    Who         // whose network rules and login it has
 	Judged Judged      // where it works or judges; without a Seat that is the agent's own folder

@@ -134,8 +134,8 @@ agents:
 	}
 }
 
-// TestByHandGoesOn: after what a person does by hand, the work goes on as after the step itself: at the join of what is
-// side by side, and with the next command.
+// TestByHandGoesOn: after a step that is left to a person, the workflow continues as after the step itself: at the join
+// of parallel branches, and with the next command.
 func TestByHandGoesOn(t *testing.T) {
 	t.Parallel()
 	spec := specOf(t, planOf(t, "w.yaml", `name: w
