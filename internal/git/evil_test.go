@@ -3,6 +3,7 @@ package git
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -261,12 +262,46 @@ func TestSubmoduleIsNotEntered(t *testing.T) {
 	_, _, err = r.Diff(ctx(t), e.dir, base, 1<<20, Look{})
 	check(t, err)
 	inner.traces("Changed and Diff")
+	_, err = r.FolderTree(ctx(t), e.dir, base, nil)
+	check(t, err)
+	inner.traces("FolderTree")
+	_, err = r.Salvage(ctx(t), e.dir, "run-1/X-1.1", "kept")
+	check(t, err)
+	inner.traces("Salvage")
 	if len(changes.Files) != 0 {
 		t.Logf("a dirty submodule is told as %q", changes.Files)
 	}
 	e.gitIn(inner.dir, "status")
 	if _, err := os.Stat(inner.log); err != nil {
 		t.Error("the canary is dead: this test shows nothing")
+	}
+}
+
+// A submodule in a folder's tree is what git add makes of it.
+func TestSubmoduleInATree(t *testing.T) {
+	inner := newSandbox(t)
+	for how, change := range map[string]string{
+		"unchanged": "", "dirty": "echo two >sub/a.txt", "moved": "git -C sub commit -q --allow-empty -m more",
+		"removed": "rm -r sub", "emptied": "rm -r sub && mkdir sub", "unfilled": "rm sub/.git", "a file": "rm -r sub && echo x >sub",
+	} {
+		t.Run(how, func(t *testing.T) {
+			s := newSandbox(t)
+			s.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", inner.dir, "sub")
+			s.gitIn(filepath.Join(s.dir, "sub"), "config", "user.name", "Ann")
+			s.gitIn(filepath.Join(s.dir, "sub"), "config", "user.email", "ann@example.org")
+			base := s.commit("submodule")
+			cmd := exec.Command("sh", "-ec", change)
+			cmd.Dir = s.dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatal(err, string(out))
+			}
+			tree, err := s.open().FolderTree(ctx(t), s.dir, base, nil)
+			check(t, err)
+			s.git("add", "--all")
+			if want := s.git("write-tree"); tree != want {
+				t.Errorf("%s\nwant\n%s", s.git("ls-tree", tree), s.git("ls-tree", want))
+			}
+		})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/internal/atomicfile"
+	"sluice/internal/git/index"
 )
 
 // maxSeedCheap is the index size up to which reading all files again is cheaper than waiting.
@@ -242,9 +243,8 @@ func (t *tree) plainIndex(ctx context.Context, gitDir, index string) error {
 			return err
 		}
 	}
-	for _, args := range [][]string{{"update-index", "--no-split-index"}, {"update-index", "--no-fsmonitor"},
-		{"update-index", "--no-untracked-cache"}} {
-		if _, err := t.run(ctx, args...); err != nil {
+	for _, change := range [][]string{{"--no-split-index"}, {"--no-fsmonitor"}, {"--no-untracked-cache"}} {
+		if _, err := t.run(ctx, append([]string{"update-index"}, change...)...); err != nil {
 			return os.Remove(index) // this git cannot read it
 		}
 	}
@@ -271,8 +271,23 @@ func afterSecond(ctx context.Context, at time.Time) error {
 
 // write updates the entries from the files and returns the tree.
 func (t *tree) write(ctx context.Context, own []string) (string, error) {
-	if _, err := t.run(ctx, "add", "--all", "--", "."); err != nil {
+	links, err := index.Links(t.r.privateIndex(t.top), t.r.format)
+	if err != nil {
 		return "", err
+	}
+	// add starts a git in each submodule, which runs programs that the submodule's configuration names;
+	// update-index only reads its HEAD.
+	paths := []string{"."}
+	for _, name := range links {
+		paths = append(paths, ":(exclude,literal)"+name)
+	}
+	if _, err := t.feed(ctx, paths, "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
+		return "", err
+	}
+	if len(links) > 0 {
+		if _, err := t.feed(ctx, links, "update-index", "-z", "--add", "--remove", "--stdin"); err != nil {
+			return "", err
+		}
 	}
 	tree, err := t.writeTree(ctx)
 	if err == nil && len(own) > 0 {
@@ -283,11 +298,11 @@ func (t *tree) write(ctx context.Context, own []string) (string, error) {
 
 // settle prepares our index for the next call. It has had the entries of the tree since began.
 func (t *tree) settle(tree string, began time.Time) error {
-	index := t.r.privateIndex(t.top)
-	if err := forgetFresh(index, t.r.format, began); err != nil {
+	file := t.r.privateIndex(t.top)
+	if err := index.ForgetFresh(file, t.r.format, began); err != nil {
 		return err
 	}
-	return os.WriteFile(index+holdsName, []byte(tree), privateOwn)
+	return os.WriteFile(file+holdsName, []byte(tree), privateOwn)
 }
 
 func (t *tree) writeTree(ctx context.Context) (string, error) {

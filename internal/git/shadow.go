@@ -161,7 +161,7 @@ func (r *shadowGit) shadowConfig(ctx context.Context) ([]byte, error) {
 			}
 		}
 	}
-	b.WriteString("[index]\n\tversion = 2\n") // forgetFresh reads it
+	b.WriteString("[index]\n\tversion = 2\n") // package index reads it
 	if r.format != "sha1" {
 		fmt.Fprintf(&b, "[extensions]\n\tobjectformat = %s\n", r.format)
 	}

@@ -53,7 +53,8 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/evidence":   {own: []string{"engine", "gates", "internal/approval", "internal/atomicfile", "internal/audit", "internal/fault", "internal/git", "internal/layout", "internal/strictjson", "internal/text", "internal/tree", "journal", "specs"}, only: []string{"gopkg.in/yaml.v3"}},
 	"internal/alarm":      {only: []string{"golang.org/x/sys"}},
 	"internal/atomicfile": {only: []string{"golang.org/x/sys"}},
-	"internal/git":        {own: []string{"internal/fault", "internal/memo", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
+	"internal/git/index":  {},
+	"internal/git":        {own: []string{"internal/fault", "internal/git/index", "internal/memo", "internal/text", "internal/atomicfile"}, only: []string{"golang.org/x/sys"}},
 	// The work of an attempt as a git commit: taken, judged, advanced to the branch, landed.
 	"internal/tree": {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/text"}},
 	// The folders in which attempts work: where they begin, what of them is taken, where that goes.
