@@ -243,7 +243,8 @@ func (t *tree) plainIndex(ctx context.Context, gitDir, index string) error {
 			return err
 		}
 	}
-	for _, change := range [][]string{{"--no-split-index"}, {"--no-fsmonitor"}, {"--no-untracked-cache"}} {
+	for _, change := range [][]string{{"--no-split-index"}, {"--no-fsmonitor"}, {"--no-untracked-cache"},
+		{"--index-version", "2"}} { // package index reads it
 		if _, err := t.run(ctx, append([]string{"update-index"}, change...)...); err != nil {
 			return os.Remove(index) // this git cannot read it
 		}

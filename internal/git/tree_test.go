@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -906,5 +907,29 @@ func TestChangesAreKept(t *testing.T) {
 	}
 	if back, err := r.ChangesBetween(ctx(t), to, from); err != nil || len(back) != 1 || back[0].Added() || back[0].Deleted() {
 		t.Errorf("back: %v, %v", back, err)
+	}
+}
+
+// A large index of version 4, as feature.manyFiles makes them, is read too.
+func TestFolderOfALargeIndexVersion4(t *testing.T) {
+	s := newSandbox(t)
+	blob := s.git("rev-parse", "HEAD:a.txt")
+	entries := filepath.Join(t.TempDir(), "entries")
+	var list strings.Builder
+	for i := range maxSeedCheap / 50 {
+		fmt.Fprintf(&list, "100644 %s\tmany/%d\n", blob, i)
+	}
+	check(t, os.WriteFile(entries, []byte(list.String()), 0o600))
+	s.git("update-index", "--index-version", "4")
+	if out, err := exec.Command("sh", "-c", `git -C "$1" update-index --index-info <"$2"`, "sh", s.dir, entries).CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	s.git("commit", "-q", "-m", "many")
+	s.write("a.txt", "two\n")
+	r := s.open()
+	tree, err := r.FolderTree(ctx(t), s.dir, s.git("rev-parse", "HEAD"), nil)
+	check(t, err)
+	if got := s.git("ls-tree", "-r", "--name-only", tree) + s.git("show", tree+":a.txt"); got != "a.txttwo" {
+		t.Errorf("%.200q", got)
 	}
 }
