@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -56,7 +55,7 @@ func changesOf(set map[string]bool) Changes {
 	return Changes{Files: files[:min(len(files), MaxChanged)], Cut: len(files) > MaxChanged}
 }
 
-// tree is a worktree under comparison: our index of it has its HEAD and is fresh.
+// tree is a worktree under comparison, by our index of it.
 type tree struct {
 	r          *objects
 	top        string
@@ -82,7 +81,8 @@ func (r *objects) openIndex(ctx context.Context, top, base string) (t *tree, ind
 	return &tree{r: r, top: top, env: r.inShadowTree(top, index), head: base, base: base, unlock: unlock}, index, nil
 }
 
-func (r *Repo) openTree(ctx context.Context, worktree, base string) (t *tree, err error) {
+// openHead opens our index of a worktree with the entries of its HEAD.
+func (r *Repo) openHead(ctx context.Context, worktree, base string) (t *tree, err error) {
 	gitDir, top, err := r.gitDirOf(worktree)
 	if err != nil {
 		return nil, err
@@ -96,21 +96,25 @@ func (r *Repo) openTree(ctx context.Context, worktree, base string) (t *tree, er
 		return nil, err
 	}
 	t.head = cmp.Or(head, r.emptyTree())
-	defer func(unlock func()) {
-		if err != nil {
-			unlock()
-		}
-	}(t.unlock)
-	// A killed git leaves its lock, which would block every later one. We hold our own lock, so it is stale.
-	if err := errors.Join(ignoreGone(os.Remove(index+".lock")), ignoreGone(os.Remove(index+holdsName))); err != nil {
+	if err := t.prepare(ctx, gitDir, index); err != nil {
+		t.unlock()
 		return nil, err
 	}
-	if err := t.readHead(ctx, index); err != nil {
+	return t, nil
+}
+
+// openTree is openHead, refreshed from the files.
+func (r *Repo) openTree(ctx context.Context, worktree, base string) (*tree, error) {
+	t, err := r.openHead(ctx, worktree, base)
+	if err != nil {
 		return nil, err
 	}
 	// Exit code 1 means that some files differ, which is checked below.
-	_, err = t.run(ctx, "update-index", "-q", "--refresh")
-	return t, err
+	if _, err := t.run(ctx, "update-index", "-q", "--refresh"); err != nil {
+		t.unlock()
+		return nil, err
+	}
+	return t, nil
 }
 
 // readHead makes our index that of t.head.

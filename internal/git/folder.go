@@ -70,8 +70,7 @@ func (r *Repo) openFolder(ctx context.Context, worktree, from string, own []stri
 	}
 	exclude, err := r.excludeFile(index, own)
 	if err == nil {
-		t.env = append(t.env, "GIT_LITERAL_PATHSPECS=0",
-			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.excludesFile", "GIT_CONFIG_VALUE_0="+exclude)
+		t.env = append(t.env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.excludesFile", "GIT_CONFIG_VALUE_0="+exclude)
 		err = t.prepare(ctx, gitDir, index)
 	}
 	if err != nil {
@@ -272,29 +271,35 @@ func afterSecond(ctx context.Context, at time.Time) error {
 
 // write updates the entries from the files and returns the tree.
 func (t *tree) write(ctx context.Context, own []string) (string, error) {
-	links, err := index.Links(t.r.privateIndex(t.top), t.r.format)
-	if err != nil {
+	if err := t.add(ctx, "--all"); err != nil {
 		return "", err
-	}
-	// add starts a git in each submodule, which runs programs that the submodule's configuration names;
-	// update-index only reads its HEAD.
-	paths := []string{"."}
-	for _, name := range links {
-		paths = append(paths, ":(exclude,literal)"+name)
-	}
-	if _, err := t.feed(ctx, paths, "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul"); err != nil {
-		return "", err
-	}
-	if len(links) > 0 {
-		if _, err := t.feed(ctx, links, "update-index", "-z", "--add", "--remove", "--stdin"); err != nil {
-			return "", err
-		}
 	}
 	tree, err := t.writeTree(ctx)
 	if err == nil && len(own) > 0 {
 		tree, err = t.without(ctx, tree, own)
 	}
 	return tree, err
+}
+
+// add updates the entries from the files: --all, or --update for known ones only. git add would start a git in
+// each submodule, which runs programs that the submodule's configuration names; update-index only reads
+// its HEAD.
+func (t *tree) add(ctx context.Context, which string) error {
+	links, err := index.Links(t.r.privateIndex(t.top), t.r.format)
+	if err != nil {
+		return err
+	}
+	paths := []string{"."}
+	for _, name := range links {
+		paths = append(paths, ":(exclude,literal)"+name)
+	}
+	magic := *t
+	magic.env = append(slices.Clone(t.env), "GIT_LITERAL_PATHSPECS=0")
+	_, err = magic.feed(ctx, paths, "add", which, "--pathspec-from-file=-", "--pathspec-file-nul")
+	if err == nil && len(links) > 0 {
+		_, err = t.feed(ctx, links, "update-index", "-z", "--add", "--remove", "--stdin")
+	}
+	return err
 }
 
 // settle prepares our index for the next call. It has had the entries of the tree since began.

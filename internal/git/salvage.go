@@ -17,13 +17,12 @@ func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha
 	if err := checkRef(ref); err != nil {
 		return fail(err)
 	}
-	t, err := r.openTree(ctx, worktree, "")
+	t, err := r.openHead(ctx, worktree, "")
 	if err != nil {
 		return fail(err)
 	}
 	defer t.unlock()
-	changed, err := t.uncommitted(ctx)
-	if err != nil {
+	if err := t.add(ctx, "--update"); err != nil {
 		return fail(err)
 	}
 	added, err := t.untracked(ctx)
@@ -31,9 +30,9 @@ func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha
 		return fail(err)
 	}
 	// a nested repo keeps its own
-	files := slices.DeleteFunc(append(changed, added...), func(n string) bool { return strings.HasSuffix(n, "/") })
-	if len(files) > 0 {
-		if _, err := t.feed(ctx, files, "update-index", "-z", "--add", "--remove", "--stdin"); err != nil {
+	added = slices.DeleteFunc(added, func(n string) bool { return strings.HasSuffix(n, "/") })
+	if len(added) > 0 {
+		if _, err := t.feed(ctx, added, "update-index", "-z", "--add", "--stdin"); err != nil {
 			return fail(err)
 		}
 	}

@@ -624,6 +624,25 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
+// What a sparse checkout leaves out is not removed.
+func TestSalvageOfASparseCheckout(t *testing.T) {
+	s := newSandbox(t)
+	s.write("in/a", "one\n")
+	s.write("out/b", "one\n")
+	s.commit("two folders")
+	s.git("sparse-checkout", "set", "in")
+	s.write("in/a", "two\n")
+	r := s.open()
+	sha, err := r.Salvage(ctx(t), s.dir, "run-1/X-1.1", "kept\n")
+	check(t, err)
+	if got := s.git("show", sha+":in/a") + s.git("show", sha+":out/b"); got != "twoone" {
+		t.Errorf("kept %q", got)
+	}
+	if c, err := r.Changed(ctx(t), s.dir, ""); err != nil || !slices.Equal(c.Files, []string{"in/a"}) {
+		t.Error(c, err)
+	}
+}
+
 // TestFailedComparisonFreesTheIndex: HEAD's tree is gone, and then back.
 func TestFailedComparisonFreesTheIndex(t *testing.T) {
 	s := newSandbox(t)
