@@ -5,6 +5,7 @@ package agents
 import (
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 )
 
@@ -37,7 +38,7 @@ func (s Spec) program() (argv, env []string) {
 	if s.Cage == nil {
 		return s.Argv, withPwd(s)
 	}
-	env = append([]string{}, s.Cage.Env...)
+	env = slices.Clone(s.Cage.Env)
 	if s.Token != "" && runtime.GOOS == "linux" { // elsewhere the environment is the command's own
 		env = append(env, TokenVar+"="+s.Token)
 	}
@@ -71,11 +72,9 @@ func (s *shim) handed() (fds []uintptr, files []*os.File, err error) {
 	return append(fds, s.way.files()...), files, nil
 }
 
-// closeAll closes the files that are not nil.
-func closeAll(files []*os.File) {
+// closeAll closes files. A nil one, which was never opened, takes no harm.
+func closeAll(files ...*os.File) {
 	for _, f := range files {
-		if f != nil {
-			f.Close()
-		}
+		f.Close()
 	}
 }

@@ -117,13 +117,7 @@ func (x *exit) open(rules *egress.Rules) error {
 }
 
 // letGo closes the sandbox's ends.
-func (x *exit) letGo() {
-	for _, f := range x.its {
-		if f != nil {
-			f.Close()
-		}
-	}
-}
+func (x *exit) letGo() { closeAll(x.its[:]...) }
 
 // close ends the proxy.
 func (x *exit) close() {
@@ -131,11 +125,7 @@ func (x *exit) close() {
 		return
 	}
 	x.letGo()
-	for _, f := range []*os.File{x.info, x.start} {
-		if f != nil {
-			f.Close()
-		}
-	}
+	closeAll(x.info, x.start)
 	for _, l := range x.ports {
 		l.Close()
 	}

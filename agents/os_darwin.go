@@ -27,7 +27,8 @@ type proc struct {
 	dead      bool
 }
 
-func bootID() (string, error) {
+// BootID identifies the time since the machine's start: no process is older.
+func BootID() (string, error) {
 	id, err := unix.Sysctl("kern.bootsessionuuid")
 	if err != nil {
 		return "", fmt.Errorf("boot id: %w", err)
@@ -35,7 +36,8 @@ func bootID() (string, error) {
 	return id, nil
 }
 
-func uptime() (time.Duration, error) {
+// Uptime returns how long the machine has been up, including sleep. Clock changes do not affect it.
+func Uptime() (time.Duration, error) {
 	var at unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &at); err != nil {
 		return 0, fmt.Errorf("time since the machine's start: %w", err)

@@ -37,7 +37,8 @@ type proc struct {
 	dead      bool   // a zombie
 }
 
-func bootID() (string, error) {
+// BootID identifies the time since the machine's start: no process is older.
+func BootID() (string, error) {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "", fault.New("mount /proc", "boot id: %w", err)
@@ -45,7 +46,8 @@ func bootID() (string, error) {
 	return string(bytes.TrimSpace(data)), nil
 }
 
-func uptime() (time.Duration, error) {
+// Uptime returns how long the machine has been up, including sleep. Clock changes do not affect it.
+func Uptime() (time.Duration, error) {
 	var at unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &at); err != nil {
 		return 0, fmt.Errorf("time since the machine's start: %w", err)

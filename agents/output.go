@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"time"
 	"unicode/utf8"
+
+	"sluice/internal/atomicfile"
 )
 
 // The files of one stream. Output beyond the head goes to tail; a full tail replaces old. So the
@@ -213,10 +215,8 @@ func join(path, note string, segment int64) {
 	}
 	_, _ = io.WriteString(out, note)
 	for _, part := range []string{old, tail} {
-		if f, err := os.OpenFile(part, os.O_RDONLY|openSafely, 0); err == nil {
-			if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-				_, _ = io.Copy(out, io.LimitReader(f, segment))
-			}
+		if f, _, err := atomicfile.Open(filepath.Split(part)); err == nil {
+			_, _ = io.Copy(out, io.LimitReader(f, segment))
 			f.Close()
 		}
 	}
@@ -289,16 +289,14 @@ func lastBytes(path string, n int) []byte {
 		if len(last) >= n {
 			break
 		}
-		f, err := os.OpenFile(name, os.O_RDONLY|openSafely, 0)
+		f, st, err := atomicfile.Open(filepath.Split(name))
 		if err != nil {
 			continue
 		}
-		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-			want := min(int64(n-len(last)), info.Size())
-			part := make([]byte, want)
-			got, _ := f.ReadAt(part, info.Size()-want)
-			last = append(part[:got], last...)
-		}
+		want := min(int64(n-len(last)), st.Size)
+		part := make([]byte, want)
+		got, _ := f.ReadAt(part, st.Size-want)
+		last = append(part[:got], last...)
 		f.Close()
 	}
 	return last

@@ -28,7 +28,7 @@ type place struct {
 
 // newPlace prepares this process for launches.
 func newPlace(mark string, noCgroup bool) (*place, error) {
-	boot, err := bootID()
+	boot, err := BootID()
 	if err != nil {
 		return nil, err
 	}

@@ -165,7 +165,7 @@ func readBounded(name string, limit int64) ([]byte, error) {
 // writeExit writes exit.json by rename, replacing whatever exists: only the launch's owner calls
 // it. It does not sync.
 func writeExit(dir string, rec exitRecord) error {
-	tmp, err := writeTemp(dir, exitFile, rec)
+	tmp, err := writeTemp(dir, rec)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func stopAsked(pidFile string) bool {
 // writeFirstExit is writeExit for callers that may race: the first record of the launch stays, and
 // is returned.
 func writeFirstExit(dir string, id identity, e Exit) (Exit, error) {
-	tmp, err := writeTemp(dir, exitFile, id.record(e))
+	tmp, err := writeTemp(dir, id.record(e))
 	if err != nil {
 		return e, err
 	}
@@ -221,27 +221,21 @@ func writeFirstExit(dir string, id identity, e Exit) (Exit, error) {
 	if err != nil {
 		err = os.Rename(tmp, filepath.Join(dir, exitFile))
 	}
-	if err != nil {
-		return e, err
-	}
-	return e, nil
+	return e, err
 }
 
-// writeTemp writes v as JSON to a new file (0600) in dir and returns its name.
-func writeTemp(dir, name string, v any) (string, error) {
-	data, err := json.Marshal(v)
+// writeTemp writes a record to a new file (0600) in dir and returns its name.
+func writeTemp(dir string, rec exitRecord) (string, error) {
+	data, err := json.Marshal(rec)
 	if err != nil {
 		return "", err
 	}
-	f, err := os.CreateTemp(dir, "."+name+".*")
+	f, err := os.CreateTemp(dir, "."+exitFile+".*")
 	if err != nil {
 		return "", err
 	}
 	_, err = f.Write(append(data, '\n'))
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		os.Remove(f.Name())
 		return "", err
 	}

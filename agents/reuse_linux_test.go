@@ -385,7 +385,7 @@ func TestPidUsedAgainWithinATick(t *testing.T) {
 	}
 	pid := 20_000
 	base := testSpec(t, "")
-	boot, err := bootID()
+	boot, err := BootID()
 	if err != nil {
 		t.Fatal(err)
 	}

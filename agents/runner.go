@@ -1,7 +1,7 @@
 package agents
 
 import (
-	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -50,7 +50,7 @@ func New(o Options) *Runner {
 	if o.Logf == nil {
 		o.Logf = func(string, ...any) {}
 	}
-	return &Runner{shim: append([]string(nil), o.Shim...), warm: o.Warm, logf: o.Logf, stopMargin: stopMargin,
+	return &Runner{shim: slices.Clone(o.Shim), warm: o.Warm, logf: o.Logf, stopMargin: stopMargin,
 		warmFor: warmFor, busy: map[string]*ongoing{}}
 }
 
@@ -70,6 +70,3 @@ func (p *Proc) Pid() int { return p.id.Pid }
 
 // Launched returns when the launch was claimed.
 func (p *Proc) Launched() time.Time { return p.id.Launched }
-
-// Stop ends the launch: see Runner.Stop.
-func (p *Proc) Stop(ctx context.Context) error { return p.r.stop(ctx, p.id, p.dir) }

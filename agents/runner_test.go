@@ -286,7 +286,7 @@ func TestRecycledPid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	boot, err := bootID()
+	boot, err := BootID()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,12 +15,6 @@ import (
 	"sluice/internal/fault"
 )
 
-// BootID identifies the time since the machine's start: no process is older.
-func BootID() (string, error) { return bootID() }
-
-// Uptime returns how long the machine has been up, including sleep. Clock changes do not affect it.
-func Uptime() (time.Duration, error) { return uptime() }
-
 // Ensure makes sure that the launch exists: it starts a new one, adopts a live one, and returns an
 // ended one with its record (by Wait). For one pid file there is at most one start, however often
 // and by whomever it is called.
@@ -59,24 +53,20 @@ func (r *Runner) Adopt(pidFile, dir string) (*Proc, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agents: adopt: %w", err)
 	}
-	dir = cmp.Or(dir, id.Dir)
-	return &Proc{r: r, id: id, dir: dir}, nil
+	return &Proc{r: r, id: id, dir: cmp.Or(dir, id.Dir)}, nil
 }
 
 // recorded returns the ended launch of a spec whose pid file was removed, by an exit.json with its
 // key and token, or nil.
 func (r *Runner) recorded(spec Spec) *Proc {
 	rec, err := readExit(spec.Dir)
-	if err != nil || rec.Key != spec.Key || rec.Token != tokenDigest(spec.Token) {
+	if err != nil || rec.Version != exitVersion || rec.Key != spec.Key || rec.Token != tokenDigest(spec.Token) {
 		return nil
 	}
 	id := identity{
 		Version: recordVersion, Key: rec.Key, Pid: rec.Pid, Start: rec.Start, Boot: rec.Boot, Token: rec.Token,
 		Dir: spec.Dir, KillAfter: spec.KillAfter, MaxOutput: spec.MaxOutput,
 		Launched: rec.Started, Ended: &rec.Exit,
-	}
-	if !rec.of(id) {
-		return nil
 	}
 	return &Proc{r: r, id: id, dir: spec.Dir}
 }
@@ -96,7 +86,7 @@ func (id identity) live() (bool, error) {
 	if id.ended() {
 		return false, nil
 	}
-	boot, err := bootID()
+	boot, err := BootID()
 	if err != nil || boot != id.Boot {
 		return false, err
 	}
@@ -228,7 +218,7 @@ func (p *Proc) reapDead() {
 
 // lost ends what a shim left that could not write its record, and writes the record.
 func (p *Proc) lost(ctx context.Context) (Exit, error) {
-	boot, err := bootID()
+	boot, err := BootID()
 	if err == nil && boot == p.id.Boot {
 		_, err = sweep(ctx, p.id.Mark, p.id.Cgroup, p.id.Token)
 	}
@@ -275,16 +265,15 @@ func (r *Runner) Stop(ctx context.Context, spec Spec) error {
 	return p.Stop(ctx)
 }
 
-// stop is Runner.Stop for a launch with an identity. The order holds: the mark is written before
-// the shim is signalled, so that a shim which looks sees it.
-func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
-	p := &Proc{r: r, id: id, dir: dir}
-	if id.file != "" {
-		if err := askStop(id.file); err != nil {
-			return fmt.Errorf("agents: stop %.80q: %w", id.Key, err)
+// Stop ends the launch: see Runner.Stop. The order holds: the mark is written before the shim is
+// signalled, so that a shim which looks sees it.
+func (p *Proc) Stop(ctx context.Context) error {
+	if p.id.file != "" {
+		if err := askStop(p.id.file); err != nil {
+			return fmt.Errorf("agents: stop %.80q: %w", p.id.Key, err)
 		}
 	}
-	h, ok, err := id.hold()
+	h, ok, err := p.id.hold()
 	if err != nil {
 		return err
 	}
@@ -295,7 +284,7 @@ func (r *Runner) stop(ctx context.Context, id identity, dir string) error {
 			return err
 		}
 	}
-	if err := r.unheard(ctx, id); err != nil {
+	if err := p.r.unheard(ctx, p.id); err != nil {
 		return err
 	}
 	// Wait cleans up after a shim without a record.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -164,7 +165,7 @@ func (s *shim) start() (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer closeAll(files)
+	defer closeAll(files...)
 	out := s.next.out.writers
 	attr := &syscall.ProcAttr{
 		Dir:   s.spec.Cwd,
@@ -223,12 +224,10 @@ func notStarted(file string, err error) error {
 }
 
 func withPwd(spec Spec) []string {
-	for _, kv := range spec.Env {
-		if strings.HasPrefix(kv, "PWD=") {
-			return spec.Env
-		}
+	if slices.ContainsFunc(spec.Env, func(kv string) bool { return strings.HasPrefix(kv, "PWD=") }) {
+		return spec.Env
 	}
-	return append(append([]string(nil), spec.Env...), "PWD="+spec.Cwd)
+	return append(slices.Clone(spec.Env), "PWD="+spec.Cwd)
 }
 
 func signalName(sig syscall.Signal) string {

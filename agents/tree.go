@@ -12,6 +12,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"sluice/internal/health"
 )
 
 const (
@@ -22,41 +24,42 @@ const (
 // pollGone polls gone at growing intervals.
 func pollGone(ctx context.Context, gone func() bool) error {
 	for pause := pollMin; !gone(); pause = min(2*pause, pollMax) {
-		if err := sleep(ctx, pause); err != nil {
-			return err
+		if !health.Wait(ctx, pause) {
+			return ctx.Err()
 		}
 	}
 	return nil
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// table returns the processes by pid.
+func table() (map[int]proc, error) {
+	procs := map[int]proc{}
+	_, err := add(procs)
+	return procs, err
 }
 
-// table returns the live processes by pid. It is complete or an error: a partial table could look
-// like "nothing left".
-func table() (map[int]proc, error) {
+// add adds to a table the processes that it lacks, and returns those that live, newest first, without this one. It is
+// complete or an error: a partial table could look like "nothing left".
+func add(procs map[int]proc) (fresh []proc, err error) {
 	list, err := pids()
 	if err != nil {
 		return nil, err
 	}
-	procs := make(map[int]proc, len(list))
-	for _, pid := range list {
+	for _, pid := range slices.Backward(list) {
+		if _, ok := procs[pid]; ok {
+			continue
+		}
 		p, err := lookProc(pid)
 		if err == nil {
 			procs[pid] = p
 		} else if !hidden(err) {
 			return nil, err
 		}
+		if err == nil && !p.dead && pid != os.Getpid() {
+			fresh = append(fresh, p)
+		}
 	}
-	return procs, nil
+	return fresh, nil
 }
 
 // hidden reports whether an error means that a process is gone or another user's, not that reading
@@ -205,7 +208,7 @@ type hunt struct {
 func (h *hunt) look() error {
 	h.procs, h.roots, h.found = map[int]proc{}, nil, false
 	for quiet := 0; quiet < quietPasses; quiet++ {
-		fresh, err := h.fresh()
+		fresh, err := add(h.procs)
 		if err != nil {
 			return err
 		}
@@ -235,30 +238,6 @@ func (h *hunt) look() error {
 		time.Sleep(passPause)
 	}
 	return nil
-}
-
-// fresh adds new processes to the table and returns them, newest first. It is complete or an error:
-// a partial table could look like "nothing left".
-func (h *hunt) fresh() (fresh []proc, err error) {
-	list, err := pids()
-	if err != nil {
-		return nil, err
-	}
-	for _, pid := range slices.Backward(list) {
-		if _, ok := h.procs[pid]; ok {
-			continue
-		}
-		p, err := lookProc(pid)
-		if err == nil {
-			h.procs[pid] = p
-		} else if !hidden(err) {
-			return nil, err
-		}
-		if err == nil && !p.dead && pid != os.Getpid() {
-			fresh = append(fresh, p)
-		}
-	}
-	return fresh, nil
 }
 
 func (h *hunt) kill(p proc) {
@@ -295,8 +274,8 @@ func sweep(ctx context.Context, mark, cgroup, tokenDigest string) (killed int, e
 		if left {
 			quiet, looks = 0, quietAfterSome
 		}
-		if err := sleep(ctx, pause); err != nil {
-			return len(h.killed), err
+		if !health.Wait(ctx, pause) {
+			return len(h.killed), ctx.Err()
 		}
 		pause = min(2*pause, pollMax)
 	}

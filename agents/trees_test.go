@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice/internal/health"
 	"sluice/tools/conform"
 )
 
@@ -118,7 +119,7 @@ func ofTree(mark, folder string) (found []string) {
 func lateness(ctx context.Context) (worst time.Duration) {
 	for ctx.Err() == nil {
 		before := time.Now()
-		if sleep(ctx, tickEvery) == nil {
+		if health.Wait(ctx, tickEvery) {
 			worst = max(worst, time.Since(before)-tickEvery)
 		}
 	}

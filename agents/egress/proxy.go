@@ -115,13 +115,7 @@ func NewProxy(rules Rules, note func(host string)) *Proxy {
 		Transport: &http.Transport{DialContext: p.dial, DisableCompression: true, MaxIdleConnsPerHost: 4,
 			IdleConnTimeout: time.Minute},
 		FlushInterval: -1, // forward a stream as it comes
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			code := http.StatusBadGateway
-			if errors.Is(err, errRefused) {
-				code = http.StatusForbidden
-			}
-			http.Error(w, "sluice: "+err.Error(), code)
-		},
+		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, err error) { unreached(w, err) },
 	}
 	p.server = &http.Server{ReadHeaderTimeout: headerTime, MaxHeaderBytes: maxHeader,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -135,6 +129,15 @@ func NewProxy(rules Rules, note func(host string)) *Proxy {
 			}
 		})}
 	return p
+}
+
+// unreached says why a host is not reached.
+func unreached(w http.ResponseWriter, err error) {
+	code := http.StatusBadGateway
+	if errors.Is(err, errRefused) {
+		code = http.StatusForbidden
+	}
+	http.Error(w, "sluice: "+err.Error(), code)
 }
 
 // Serve serves connections until Close. It returns when none is open.
@@ -162,22 +165,13 @@ func (p *Proxy) Close() error {
 func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	out, err := p.dial(r.Context(), "tcp", r.Host)
 	if err != nil {
-		code := http.StatusBadGateway
-		if errors.Is(err, errRefused) {
-			code = http.StatusForbidden
-		}
-		http.Error(w, "sluice: "+err.Error(), code)
+		unreached(w, err)
 		return
 	}
-	hijacker, ok := w.(http.Hijacker)
-	if !ok {
-		out.Close()
-		http.Error(w, "sluice: no tunnel", http.StatusInternalServerError)
-		return
-	}
-	in, buffered, err := hijacker.Hijack()
+	in, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		out.Close()
+		http.Error(w, "sluice: no tunnel: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	if !p.keep(in, out) {
@@ -255,7 +249,7 @@ func (p *Proxy) dial(ctx context.Context, network, address string) (net.Conn, er
 	if err != nil {
 		return nil, err
 	}
-	last := error(nil)
+	var last error
 	for _, ip := range ips {
 		if !Public(ip) || p.own(ip) {
 			last = p.refuse(host, port)

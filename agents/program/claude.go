@@ -26,7 +26,7 @@ func claude() profile {
 		vars: func(func(string) string, []string) map[string]string {
 			return map[string]string{"DISABLE_AUTOUPDATER": "1"}
 		},
-		read:   claudeRead,
+		read:   reads((*Reader).claudeTells),
 		within: `{"type":"rate_limit_event"`, // observed
 		since:  claudeSince,
 		alone:  []string{"--no-session-persistence", "--resume", "-r", "--continue", "-c", "--session-id"},
@@ -159,13 +159,12 @@ type claudeBlock struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// claudeRead reads a line from claude.
-func claudeRead(r *Reader, line []byte) (out []Event, whole bool) {
-	var l claudeLine
-	if !readable(json.Unmarshal(line, &l)) {
-		return nil, false
+// blocks returns the parts of a message; none if it is a plain text.
+func (l claudeLine) blocks() (out []claudeBlock) {
+	if json.Unmarshal(l.Message.Content, &out) != nil {
+		return nil
 	}
-	return r.claudeTells(l), true
+	return out
 }
 
 func (r *Reader) claudeTells(l claudeLine) []Event {
@@ -214,12 +213,8 @@ func (r *Reader) claudeSystem(l claudeLine) []Event {
 
 // claudeSaid reads a message of the agent. A subagent's text is not its last word.
 func (r *Reader) claudeSaid(l claudeLine) []Event {
-	var blocks []claudeBlock
-	if json.Unmarshal(l.Message.Content, &blocks) != nil {
-		return nil
-	}
 	var out []Event
-	for _, b := range blocks {
+	for _, b := range l.blocks() {
 		switch b.Type {
 		case "text":
 			if l.Parent == "" && strings.TrimSpace(b.Text) != "" {
@@ -247,12 +242,8 @@ func claudeTool(b claudeBlock) Event {
 }
 
 func claudeResults(l claudeLine) []Event {
-	var blocks []claudeBlock
-	if json.Unmarshal(l.Message.Content, &blocks) != nil {
-		return nil
-	}
 	var out []Event
-	for _, b := range blocks {
+	for _, b := range l.blocks() {
 		if b.Type == "tool_result" && b.IsError {
 			var s string
 			_ = json.Unmarshal(b.Content, &s) // some tools return a list: only report that it failed
@@ -304,7 +295,7 @@ func (r *Reader) claudeEnd(l claudeLine) []Event {
 		if class, reset := claudeBanner(l.Result, r.now()); class != Good && l.Usage.Output == 0 {
 			r.r.failure = failure{class: class, why: clip(l.Result, maxWhy), reset: reset}
 		}
-	case l.Status == 400, l.Status == 413, l.Status == 422: // the request itself: probably too long
+	case l.Status != 0 && ofStatus(l.Status) == Work:
 		r.failWords(fmt.Sprintf("%s (HTTP status %d)", clip(why, maxWhy/2), l.Status), Work)
 	case l.Status != 0:
 		r.fail(ofStatus(l.Status), fmt.Sprintf("%s (HTTP status %d)", why, l.Status))

@@ -19,7 +19,7 @@ func codex() profile {
 			"--experimental-json": stream, "--output-schema": answer, "--model": model, "-m": model, "-": prompt, "--": prompt},
 		passed: []string{"OPENAI_*", "CODEX_*"},
 		strict: true,
-		read:   codexRead,
+		read:   reads((*Reader).codexTells),
 		since:  codexSince,
 		noCost: true,
 		alone:  []string{"--ephemeral", "resume"},
@@ -126,15 +126,6 @@ type codexItem struct {
 	Tool    string          `json:"tool"`
 	Code    *int            `json:"exit_code"`
 	Changes json.RawMessage `json:"changes"`
-}
-
-// codexRead reads a line from codex.
-func codexRead(r *Reader, line []byte) (out []Event, whole bool) {
-	var l codexLine
-	if !readable(json.Unmarshal(line, &l)) {
-		return nil, false
-	}
-	return r.codexTells(l), true
 }
 
 func (r *Reader) codexTells(l codexLine) []Event {

@@ -18,14 +18,13 @@ func Native(format, file string) string {
 	if err != nil || p.native == nil || binary(real) {
 		return file
 	}
-	name := p.npm
-	parts := strings.Split(filepath.ToSlash(real), "/"+name+"/")
-	if len(parts) < 2 {
+	above := strings.LastIndex(real, "/"+p.npm+"/")
+	if above < 0 {
 		return file // somebody's own script
 	}
 	machine := runtime.GOOS + "-" + map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
-	root := filepath.FromSlash(strings.Join(parts[:len(parts)-1], "/"+name+"/") + "/" + name)
-	for _, pkg := range []string{filepath.Join(root, "node_modules", name), root, realRoot(root)} {
+	root := real[:above] + "/" + p.npm
+	for _, pkg := range []string{filepath.Join(root, "node_modules", p.npm), root, realRoot(root)} {
 		for _, at := range p.native(pkg, machine) {
 			if binary(at) {
 				return at

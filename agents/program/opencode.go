@@ -23,7 +23,7 @@ func opencode() profile {
 		former: []string{"opencode", "run"},
 		passed: []string{"OPENCODE_*"},
 		vars:   opencodeVars,
-		read:   opencodeRead,
+		read:   reads((*Reader).opencodeTells),
 		alone:  []string{"--session", "-s", "--continue", "-c", "--fork", "--attach"},
 		resume: []string{"opencode", "--session"},
 		gone:   []string{"Session not found"},
@@ -126,12 +126,7 @@ type opencodeLine struct {
 	} `json:"error"`
 }
 
-// opencodeRead reads a line from opencode.
-func opencodeRead(r *Reader, line []byte) (out []Event, whole bool) {
-	var l opencodeLine
-	if !readable(json.Unmarshal(line, &l)) {
-		return nil, false
-	}
+func (r *Reader) opencodeTells(l opencodeLine) (out []Event) {
 	if l.Session != "" {
 		r.r.Session = clip(l.Session, 200)
 	}
@@ -158,7 +153,7 @@ func opencodeRead(r *Reader, line []byte) (out []Event, whole bool) {
 	case "error":
 		out = r.opencodeError(l)
 	}
-	return out, true
+	return out
 }
 
 // opencodeTool reads a tool's use, which is reported at its end.

@@ -286,10 +286,17 @@ func (in input) use(tool string, keys ...string) Event {
 	return Event{Kind: Tool, Name: tool}
 }
 
-// readable reports whether a line could be read, at least the members with the right type.
-func readable(err error) bool {
-	var typed *json.UnmarshalTypeError
-	return err == nil || errors.As(err, &typed)
+// reads returns a profile's read for a program whose lines are an L, of which tells makes events. A line counts if the
+// members with the right type could be read.
+func reads[L any](tells func(*Reader, L) []Event) func(*Reader, []byte) ([]Event, bool) {
+	return func(r *Reader, line []byte) ([]Event, bool) {
+		var l L
+		err := json.Unmarshal(line, &l)
+		if _, typed := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !typed {
+			return nil, false
+		}
+		return tells(r, l), true
+	}
 }
 
 func (r *Reader) fail(class Class, why string) {

@@ -1,6 +1,9 @@
 package program
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // Resume returns the command that opens a conversation for a person in a terminal, or nil.
 func Resume(format, session string) []string {
@@ -30,12 +33,5 @@ func Transcript(format, home, session string) string {
 
 // globSafe returns a pattern that matches only the path.
 func globSafe(path string) string {
-	out := make([]rune, 0, len(path))
-	for _, r := range path {
-		if filepath.Separator != '\\' && (r == '*' || r == '?' || r == '[' || r == '\\') {
-			out = append(out, '\\')
-		}
-		out = append(out, r)
-	}
-	return string(out)
+	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
 }

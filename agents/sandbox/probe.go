@@ -151,12 +151,10 @@ func (s *Start) Command(ctx context.Context) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Handed closes the files that the command was given.
+// Handed closes the files that the command was given; a nil one takes no harm.
 func (s *Start) Handed(cmd *exec.Cmd) {
 	for _, f := range cmd.ExtraFiles {
-		if f != nil {
-			f.Close()
-		}
+		f.Close()
 	}
 }
 

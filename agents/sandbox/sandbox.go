@@ -17,6 +17,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -78,12 +79,7 @@ func Uncovered(mounts []Mount) (out []Mount) {
 }
 
 // at returns its path inside.
-func (m Mount) at() string {
-	if m.At == "" {
-		return m.Path
-	}
-	return m.At
-}
+func (m Mount) at() string { return cmp.Or(m.At, m.Path) }
 
 // Plan is what a launch may see and do. All paths are absolute and real.
 type Plan struct {
@@ -259,13 +255,12 @@ func (p Plan) Seatbelt(program string, argv []string) []string {
 			fmt.Fprintf(&b, "(allow network-outbound (remote tcp %s))\n", strconv.Quote("localhost:"+port))
 		}
 	}
-	for _, m := range p.shown() {
+	show := func(m Mount) {
 		rule("allow", "file-read*", m.Path)
-		if m.Write {
-			rule("allow", "file-write*", m.Path)
-		} else {
-			rule("deny", "file-write*", m.Path)
-		}
+		rule(map[bool]string{true: "allow", false: "deny"}[m.Write], "file-write*", m.Path)
+	}
+	for _, m := range p.shown() {
+		show(m)
 	}
 	for _, dir := range p.Hide {
 		if slices.ContainsFunc(p.shown(), func(m Mount) bool { return Inside(m.Path, dir) }) {
@@ -274,15 +269,13 @@ func (p Plan) Seatbelt(program string, argv []string) []string {
 		}
 		for _, m := range p.Shown {
 			if Inside(dir, m.Path) {
-				rule("allow", "file-read*", m.Path)
-				rule(map[bool]string{true: "allow", false: "deny"}[m.Write], "file-write*", m.Path)
+				show(m)
 			}
 		}
 	}
 	for _, dir := range append([]string{p.Inbox, p.Private}, p.Own...) {
 		if dir != "" {
-			rule("allow", "file-read*", dir)
-			rule("allow", "file-write*", dir)
+			show(Mount{Path: dir, Write: true})
 		}
 	}
 	rule("allow", "file-read*", p.Self)

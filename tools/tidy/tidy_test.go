@@ -35,18 +35,18 @@ var layers = map[string]struct{ own, only []string }{
 	"internal/prompt": {own: []string{"engine", "gates", "internal/atomicfile", "internal/fault", "internal/findings", "internal/layout", "internal/settings", "internal/text"}},
 	// Where those work who judge: checkouts that sluice keeps.
 	"gates/checkouts": {own: []string{"internal/atomicfile", "internal/git"}, only: []string{"golang.org/x/sys"}},
-	"agents":          {own: []string{"internal/fault", "internal/atomicfile", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
+	"agents":          {own: []string{"internal/fault", "internal/atomicfile", "internal/health", "agents/egress", "agents/sandbox"}, only: []string{"golang.org/x/sys"}},
 	"agents/launch":   {own: []string{"agents", "agents/program", "agents/sandbox", "engine", "gates", "gates/checkouts", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/memo", "internal/prompt", "internal/settings", "internal/stub", "internal/text", "internal/tree"}},
 	"agents/program":  {own: []string{"internal/text"}},
 	"agents/egress":   {},
 	"agents/sandbox":  {own: []string{"internal/fault", "internal/text"}, only: []string{"golang.org/x/net/bpf", "golang.org/x/sys"}},
-	"notify":          {own: []string{"internal/fault", "internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
+	"notify":          {own: []string{"internal/fault", "internal/health", "internal/text"}, only: []string{"github.com/gen2brain/beeep", "github.com/godbus/dbus", "golang.org/x/sys"}},
 	"specs":           {own: []string{"internal/fault", "internal/ids", "engine", "internal/layout", "internal/schema", "internal/shells", "internal/stub", "internal/text", "internal/cron"}, only: []string{"gopkg.in/yaml.v3", "github.com/expr-lang/expr"}},
 	"specs/graph":     {own: []string{"engine", "internal/text"}},
 	// What a person signs, and whether it holds: the one place of signatures.
-	"internal/approval": {own: []string{"internal/fault", "internal/layout", "internal/text", "internal/atomicfile", "internal/strictjson", "internal/findings"}, only: []string{"golang.org/x/crypto/ssh"}},
+	"internal/approval": {own: []string{"internal/fault", "internal/ids", "internal/layout", "internal/text", "internal/atomicfile", "internal/strictjson", "internal/findings"}, only: []string{"golang.org/x/crypto/ssh"}},
 	// How a person registers a passkey and decides with it, for a page.
-	"internal/approval/passkey": {own: []string{"engine", "internal/approval", "internal/atomicfile", "internal/fault", "internal/strictjson", "internal/text"}},
+	"internal/approval/passkey": {own: []string{"engine", "internal/approval", "internal/atomicfile", "internal/fault", "internal/ids", "internal/strictjson", "internal/text"}},
 	// Whether the record of what was decided is whole.
 	"internal/audit": {own: []string{"daemon", "engine", "internal/approval", "internal/atomicfile", "internal/console", "internal/fault", "internal/layout", "internal/render", "internal/text", "journal", "specs"}},
 	// Evidence for those who have only the commits. The policy is YAML, and read here alone.
