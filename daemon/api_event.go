@@ -112,7 +112,7 @@ func badEvent(kind string, err error) error {
 func (n *intake) runRequested(ctx context.Context, raw json.RawMessage, by engine.Actor) (engine.Event, error) {
 	var ev engine.RunRequested
 	if err := json.Unmarshal(raw, &ev); err != nil {
-		return nil, asked("event run_requested: %w", err)
+		return nil, badEvent(ev.EventKind(), err)
 	}
 	spec, err := n.opt.Compile(ev.Source)
 	if err != nil {

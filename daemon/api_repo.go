@@ -36,6 +36,10 @@ func asked(format string, args ...any) error {
 	return errStatus{http.StatusBadRequest, fmt.Errorf(format, args...)}
 }
 
+func unknownRun(id string) error {
+	return errStatus{http.StatusNotFound, fault.New("sluice ls names them", "no run %s is known here", id)}
+}
+
 // refused is the API's error.
 type refused struct {
 	Error  string `json:"error"`            // what: why: what to do
@@ -125,7 +129,7 @@ func (a api) spec(req *http.Request) (any, error) {
 		}
 	})
 	if err == nil && src == "" {
-		err = errStatus{http.StatusNotFound, fault.New("sluice ls names them", "no run %s is known here", id)}
+		err = unknownRun(id)
 	}
 	return map[string]string{"source": src}, err
 }
@@ -198,13 +202,12 @@ func (a api) status(req *http.Request, full bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := q.run
 	s, err := a.r.answer(req.Context(), q)
 	if err != nil || s.Stalled != "" && !full {
 		return s, err
 	}
-	if run != "" && len(s.Runs) == 0 {
-		return nil, errStatus{http.StatusNotFound, fault.New("sluice ls names them", "no run %s is known here", run)}
+	if q.run != "" && len(s.Runs) == 0 {
+		return nil, unknownRun(q.run)
 	}
 	if full {
 		return s.Runs[0], nil

@@ -33,7 +33,7 @@ const (
 type exporter struct {
 	root, state string
 	log         zerolog.Logger
-	flows       map[string]string // run -> workflow
+	flows       flows
 	open        map[string]*journal.Export
 	order       []string // of open, oldest first
 	base        string   // a parent folder of all exports that is never created
@@ -70,7 +70,7 @@ func newExporter(root, state string, log zerolog.Logger, told func(string)) *exp
 	if _, err := os.Lstat(base); err != nil {
 		base = root
 	}
-	return &exporter{root: root, base: base, state: state, log: log, told: told, flows: map[string]string{},
+	return &exporter{root: root, base: base, state: state, log: log, told: told, flows: flows{},
 		open: map[string]*journal.Export{},
 		ends: map[string]place{}, lines: map[string][]journal.Line{}, begun: map[string]bool{}, broken: map[string]bool{},
 		most: exportQueue, ending: make(chan struct{}), done: make(chan struct{})}

@@ -61,6 +61,24 @@ func workflowOf(run string) string {
 	return run
 }
 
+// flows are the workflows of the runs that have started.
+type flows map[string]string
+
+// of returns the head of a fact, with the top run in place of a child run, and the workflow; "" if the fact is of no
+// run. The facts must come in order.
+func (f flows) of(fact json.RawMessage) (h head, workflow string) {
+	h = headOf(fact)
+	if h.Run == "" {
+		return h, ""
+	}
+	top := topOf(h.Run, f)
+	h.isChild, h.Run = top != h.Run, top
+	if h.Kind == "run_started" && h.Child == nil {
+		f[h.Run] = h.Workflow
+	}
+	return h, cmp.Or(f[h.Run], workflowOf(h.Run))
+}
+
 // audited reports whether facts of a kind are in an audit export: a line for each launch, word,
 // verdict, decision and end.
 func audited(kind string) bool {
@@ -79,16 +97,10 @@ func audited(kind string) bool {
 // take adds the facts of a record to the exports in which they are.
 func (x *exporter) take(rec journal.Record) {
 	for n, fact := range rec.Facts {
-		h := headOf(fact)
+		h, flow := x.flows.of(fact)
 		if h.Run == "" {
 			continue
 		}
-		top := topOf(h.Run, x.flows)
-		h.isChild, h.Run = top != h.Run, top
-		if h.Kind == "run_started" && h.Child == nil {
-			x.flows[h.Run] = h.Workflow
-		}
-		flow := cmp.Or(x.flows[h.Run], workflowOf(h.Run))
 		line := journal.Line{Seq: rec.Seq, N: n, At: rec.At, Fact: fact, Sum: rec.Sum}
 		if audited(h.Kind) {
 			x.add(ExportName(flow), line)
@@ -120,15 +132,9 @@ func KeepAudit(workflow string) journal.Keep {
 
 // KeepWorkflow selects all facts of a workflow's runs. Records must come in order, from the first.
 func KeepWorkflow(workflow string) journal.Keep {
-	flows := map[string]string{}
+	seen := flows{}
 	return func(rec journal.Record, n int) bool {
-		h := headOf(rec.Facts[n])
-		if h.Run == "" {
-			return false
-		}
-		if h.Run = topOf(h.Run, flows); h.Kind == "run_started" && h.Child == nil {
-			flows[h.Run] = h.Workflow
-		}
-		return cmp.Or(flows[h.Run], workflowOf(h.Run)) == workflow
+		h, flow := seen.of(rec.Facts[n])
+		return h.Run != "" && flow == workflow
 	}
 }

@@ -103,8 +103,7 @@ func TestClientIsToldThatTheServiceHasStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := serve(l, api{repo})
-	defer stopServer(srv, filepath.Join(state, SocketName))
+	defer serve(l, api{repo})()
 	c := NewClient(state)
 	defer c.Close()
 	if _, err := c.Do(context.Background(), engine.AbortRequested{Run: "two-1"}, ""); !errors.Is(err, ErrStopped) {

@@ -261,8 +261,7 @@ func copied[T any](p *T) *T {
 	if p == nil {
 		return nil
 	}
-	c := *p
-	return &c
+	return new(*p)
 }
 
 // history lists the run's retry-context files in the order they were written.

@@ -116,14 +116,14 @@ func standBy(ctx context.Context, opt *RepoOptions) (led context.Context, stop f
 	}
 	f := &follower{opt: *opt}
 	defer f.close()
-	srv := serve(l, standbyHandler(f))
+	stopServing := serve(l, standbyHandler(f))
 	passing, stopPassing := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { passFilesOn(passing, f) })
 	err = opt.Lead.Take(ctx, opt.State)
 	stopPassing()
 	wg.Wait()
-	stopServer(srv, filepath.Join(opt.State, SocketName))
+	stopServing()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -197,14 +197,14 @@ func standbyHandler(f *follower) http.Handler {
 			return nil, err
 		}
 		s := r.answer(q)
-		report := opt.Lead.Report()
-		s.Cluster = &report
+		s.Cluster = clusterOf(opt.Lead)
 		return s, nil
 	})
 	read("GET /v1/run", func(req *http.Request, r *Reader) (any, error) {
-		s := r.Status(req.URL.Query().Get("run"), true)
+		id := req.URL.Query().Get("run")
+		s := r.Status(id, true)
 		if len(s.Runs) != 1 {
-			return nil, errStatus{http.StatusNotFound, fault.New("sluice ls names them", "no such run is known here")}
+			return nil, unknownRun(id)
 		}
 		return s.Runs[0], nil
 	})
@@ -232,6 +232,5 @@ func clusterOf(lead Lead) *Cluster {
 	if lead == nil {
 		return nil
 	}
-	report := lead.Report()
-	return &report
+	return new(lead.Report())
 }

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -283,9 +282,8 @@ func notHere(err error) []byte {
 	if es, ok := errors.AsType[errStatus](err); ok {
 		code = es.code
 	}
-	_, advice := fault.Split(err)
-	what, _ := bytes.CutSuffix([]byte(err.Error()), []byte(": "+advice))
-	return reply{Code: code, Error: string(what), Advice: advice}.encode()
+	what, advice := fault.Split(err)
+	return reply{Code: code, Error: what, Advice: advice}.encode()
 }
 
 func (a reply) encode() []byte {

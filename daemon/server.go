@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -79,43 +78,34 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 	if err != nil {
 		return errors.Join(err, repo.core.log.Close())
 	}
-	srv := serve(l, api{repo})
+	stop := serve(l, api{repo})
 	if ready != nil {
 		ready(repo, rec)
 	}
 	deaf := hear(repo)
 	err = repo.Run(ctx)
 	deaf()
-	stopServer(srv, filepath.Join(state, SocketName))
+	stop()
 	if errors.Is(context.Cause(ctx), errDeposed) {
 		return fmt.Errorf("%w (%s)", errDeposed, opt.Lead.Report().Leader)
 	}
 	return err
 }
 
-func serve(l net.Listener, h http.Handler) *served {
-	s := &served{srv: &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10},
-		done: make(chan struct{})}
-	go func() {
-		defer close(s.done)
-		_ = s.srv.Serve(l) // ends with stopServer
-	}()
-	return s
-}
-
-type served struct {
-	srv  *http.Server
-	done chan struct{}
-}
-
-func stopServer(s *served, socket string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if s.srv.Shutdown(ctx) != nil {
-		s.srv.Close()
+// serve answers on a socket until stop, which removes it.
+func serve(l *socket, h http.Handler) (stop func()) {
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+	var answering sync.WaitGroup
+	answering.Go(func() { _ = srv.Serve(l) }) // ends with stop
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if srv.Shutdown(ctx) != nil {
+			srv.Close()
+		}
+		answering.Wait()
+		_ = os.Remove(l.path)
 	}
-	<-s.done
-	_ = os.Remove(socket)
 }
 
 // Server is the daemon: it serves many repos, each with its own lock, loop and socket.
@@ -172,7 +162,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 		l.Close()
 		return err
 	}
-	srv := serve(l, s.handler())
+	stop := serve(l, s.handler())
 	s.settle(ctx)
 	if ready != nil && ctx.Err() == nil {
 		ready()
@@ -182,7 +172,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	s.closed = true
 	s.mu.Unlock()
 	s.wg.Wait()
-	stopServer(srv, filepath.Join(s.opt.Home, "daemon."+SocketName))
+	stop()
 	if err := context.Cause(ctx); ends(err) || damaged(err) {
 		return err
 	}

@@ -22,7 +22,7 @@ const sunPathMost = 100
 // listen creates the socket. Only its owner can enter the folder (0700), and the peer is checked
 // too. A socket that nobody answers on is left from a crash: the caller, who has the lock, replaces
 // it.
-func listen(path string) (net.Listener, error) {
+func listen(path string) (*socket, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func listen(path string) (net.Listener, error) {
 		l.Close()
 		return nil, err
 	}
-	return &peerListener{l, os.Getuid()}, nil
+	return &socket{l, path, os.Getuid()}, nil
 }
 
 func dial(ctx context.Context, path string) (c net.Conn, err error) {
@@ -78,13 +78,14 @@ func shortPath(path string, fn func(string) error) error {
 	return fn(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)))
 }
 
-// peerListener only accepts connections of our own user and of root.
-type peerListener struct {
+// socket only accepts connections of our own user and of root.
+type socket struct {
 	net.Listener
-	uid int
+	path string
+	uid  int
 }
 
-func (l *peerListener) Accept() (net.Conn, error) {
+func (l *socket) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
