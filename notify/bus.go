@@ -171,15 +171,20 @@ func (s *busScreen) close(ctx context.Context, id string) {
 	s.takeOff(ctx, id)
 }
 
+// drop forgets a notice that is no longer on the screen. The caller holds mu.
+func (s *busScreen) drop(id string) {
+	delete(s.id, s.number[id])
+	delete(s.number, id)
+	delete(s.acts, id)
+}
+
 // takeOff closes a notice. The caller holds mu.
 func (s *busScreen) takeOff(ctx context.Context, id string) {
 	number, ok := s.number[id]
 	if !ok || s.conn == nil {
 		return
 	}
-	delete(s.number, id)
-	delete(s.id, number)
-	delete(s.acts, id)
+	s.drop(id)
 	// it may be gone already
 	_ = s.service().CallWithContext(ctx, busName+".CloseNotification", 0, number).Err
 }
@@ -251,9 +256,7 @@ func (s *busScreen) heard(sig *dbus.Signal) {
 			return
 		}
 		id := s.id[number]
-		delete(s.id, number)
-		delete(s.number, id)
-		delete(s.acts, id)
+		s.drop(id)
 		s.say(report{Event: eventClosed, ID: id, Reason: reason})
 	}
 }

@@ -92,19 +92,13 @@ func (d *Desk) Forget(c Channel) {
 // Start has the helper start a person's own program, such as a terminal, in dir, without waiting
 // for its end. The error reports that it could not be started, or failed at once.
 func (d *Desk) Start(ctx context.Context, argv []string, dir string) error {
-	r, err := d.ask(ctx, request{Op: opRun, Argv: argv, Dir: dir})
-	if err == nil && r.Event == eventFailed {
-		err = errors.New(r.Why)
-	}
+	_, err := d.ask(ctx, request{Op: opRun, Argv: argv, Dir: dir})
 	return err
 }
 
 // Server returns the name of the notification service, and whether it has buttons.
 func (d *Desk) Server(ctx context.Context) (name string, buttons bool, err error) {
 	r, err := d.ask(ctx, request{Op: opServer})
-	if err == nil {
-		err = r.failure()
-	}
 	return r.Server, r.Buttons, err
 }
 
@@ -183,10 +177,7 @@ func (d *Desk) reshow() {
 }
 
 func (d *Desk) show(ctx context.Context, b *bubble) error {
-	r, err := d.ask(ctx, b.request)
-	if err == nil {
-		err = r.failure()
-	}
+	_, err := d.ask(ctx, b.request)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -233,10 +224,7 @@ func (c *desktop) Send(ctx context.Context, n Notice) error {
 	}
 	r := showing(c.desk.goos, n)
 	if n.Slot == "" {
-		got, err := c.desk.ask(ctx, r)
-		if err == nil {
-			err = got.failure()
-		}
+		_, err := c.desk.ask(ctx, r)
 		return err
 	}
 	r.ID = c.prefix + n.Slot

@@ -157,8 +157,8 @@ func (d *Desk) rouse() {
 	})
 }
 
-// ask sends the helper a request and waits for the answer. It kills a helper that does not answer
-// in time.
+// ask sends the helper a request and waits for the answer. The error may be the helper's. It kills a helper
+// that does not answer in time.
 func (d *Desk) ask(ctx context.Context, r request) (report, error) {
 	d.mu.Lock()
 	h, err := d.up()
@@ -185,11 +185,11 @@ func (d *Desk) ask(ctx context.Context, r request) (report, error) {
 	}
 	select {
 	case got := <-wait:
-		return got, nil
+		return got, got.failure()
 	case <-h.gone:
 		select {
 		case got := <-wait: // its last answer
-			return got, nil
+			return got, got.failure()
 		default:
 		}
 		return report{}, h.ended()

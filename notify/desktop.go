@@ -28,9 +28,7 @@ func lookup(env []string, name string) string {
 	return value
 }
 
-func usesDBus(goos string) bool {
-	return goos != "darwin"
-}
+func usesDBus(goos string) bool { return goos != "darwin" }
 
 // sessionBus returns the address of the user's session bus. It only accepts unix sockets and TCP:
 // "autolaunch:" would start a bus that nobody ends.

@@ -30,6 +30,3 @@ func runGroup(cmd *exec.Cmd, stop <-chan struct{}) error {
 	_ = syscall.Kill(-pid, syscall.SIGKILL)
 	return err
 }
-
-// apart has cmd run in its own session.
-func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"sluice/internal/text"
@@ -200,7 +201,7 @@ func start(argv []string, dir string) error {
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir = dir
-	apart(cmd)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	errs := &tail{max: maxOutput}
 	cmd.Stderr = errs
 	if err := cmd.Start(); err != nil {

@@ -76,7 +76,6 @@ func failed(r request, err error) report {
 func showing(goos string, n Notice) request {
 	title, body := dress(goos, n.Title, n.Body)
 	_, brief := dress(goos, n.Title, n.Brief)
-	r := request{Op: opShow, Title: title, Body: body, Brief: brief, Critical: n.Urgency == UrgencyCritical,
+	return request{Op: opShow, Title: title, Body: body, Brief: brief, Critical: n.Urgency == UrgencyCritical,
 		Actions: n.Actions}
-	return r
 }

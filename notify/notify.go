@@ -242,12 +242,10 @@ func (n *Notifier) Close() error {
 		n.end()
 		close(done)
 	}()
-	limit := time.NewTimer(closeLimit)
-	defer limit.Stop()
 	select {
 	case <-done:
 		return nil
-	case <-limit.C:
+	case <-time.After(closeLimit):
 		return fmt.Errorf("notify: a channel did not end within %s of being cancelled: nothing to do, it ends with "+
 			"this process", closeLimit)
 	}

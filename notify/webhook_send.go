@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/internal/text"
 )
 
@@ -62,12 +63,8 @@ func (w *webhook) Send(ctx context.Context, n Notice) error {
 func (c *call) persist(last passing) error {
 	pause := hookPause
 	for n := 1; n < hookTries; n++ {
-		rest := time.NewTimer(min(max(pause, last.after), hookPauseMax))
-		select {
-		case <-c.w.ctx.Done():
-			rest.Stop()
+		if !health.Wait(c.w.ctx, min(max(pause, last.after), hookPauseMax)) {
 			return fmt.Errorf("%w: given up after %d tries: sluice stops, or its settings have changed", last.error, n)
-		case <-rest.C:
 		}
 		pause *= 2
 		err := c.try(c.w.ctx)
@@ -164,8 +161,7 @@ func (c *call) try(ctx context.Context) error {
 	}
 	res, err := c.w.client.Do(req)
 	if err != nil {
-		var outer *url.Error // it shows the URL
-		if errors.As(err, &outer) {
+		if outer, ok := errors.AsType[*url.Error](err); ok { // it shows the URL
 			err = outer.Err
 		}
 		if errors.Is(err, context.DeadlineExceeded) {

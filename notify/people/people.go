@@ -194,21 +194,20 @@ func (p *People) pressed(ctx context.Context, press notify.Press,
 		p.followUp(ctx, q, "Your answer did not count", press.Slot+" was decided already. To see how: sluice log")
 		return
 	}
-	words := func(outcome string) {
-		p.inTerminal(ctx, q, "Your reason is needed", outcome, q.gate, "--run", q.run, "--round", strconv.Itoa(q.n))
+	words := func(title, outcome string) {
+		p.inTerminal(ctx, q, title, outcome, q.gate, "--run", q.run, "--round", strconv.Itoa(q.n))
 	}
 	switch {
 	case press.Key == pressApprove && q.asks:
-		p.inTerminal(ctx, q, "Your answer is needed", engine.OutcomePass, q.gate, "--run", q.run, "--round",
-			strconv.Itoa(q.n))
+		words("Your answer is needed", engine.OutcomePass)
 	case press.Key == pressApprove:
 		p.answered(ctx, q, engine.OutcomePass, "", do)
 	case press.Key == pressVeto && q.signed:
-		words(engine.OutcomeVeto)
+		words("Your reason is needed", engine.OutcomeVeto)
 	case press.Key == pressVeto:
 		p.answered(ctx, q, engine.OutcomeVeto, vetoWords, do)
 	case press.Key == pressReject:
-		words(engine.OutcomeFail)
+		words("Your reason is needed", engine.OutcomeFail)
 	case press.Key == pressShow:
 		p.inTerminal(ctx, q, "To look", "show", q.gate, "--run", q.run)
 	}

@@ -86,20 +86,16 @@ func (p *People) Notice(job job.Job) notify.Notice {
 	out := notify.Notice{ID: n.ID, Kind: n.Kind, Run: n.Run, Gate: n.Gate, Repo: filepath.Base(p.opt.Root),
 		Urgency: notify.UrgencyNormal}
 	what := n.Run
-	of := n.Run
+	var body []string
+	if n.Text != whyLevel {
+		body = append(body, text.Ends(n.Text, whyMost))
+	}
 	if c := job.RunInfo.Child; c != nil {
-		of = c.Title()
-		what = of
+		what = c.Title()
+		body = append(body, childWords(n.Run, c))
 	}
 	if n.Step != "" {
-		what = strings.TrimSpace(n.Step + " of " + of)
-	}
-	body := []string{text.Ends(n.Text, whyMost)}
-	if n.Text == whyLevel {
-		body = nil
-	}
-	if c := job.RunInfo.Child; c != nil {
-		body = append(body, childWords(n.Run, c))
+		what = strings.TrimSpace(n.Step + " of " + what)
 	}
 	var answer []string // by commands: where there are buttons they say it
 	asks := n.Kind == engine.NoticeHuman || n.Kind == engine.NoticeReminder
