@@ -37,9 +37,9 @@ func (s Settings) Check() []error {
 	c.roles()
 	c.numbers()
 	c.sandbox()
-	if !slices.Contains([]string{"", "auto", engine.TrustFile, engine.TrustSandbox, engine.TrustSigned}, s.Trust) {
-		c.fault("trust: %q: want auto, file, sandbox or signed%s", s.Trust,
-			near(s.Trust, []string{"auto", "file", "sandbox", "signed"}))
+	levels := []string{"auto", engine.TrustFile, engine.TrustSandbox, engine.TrustSigned}
+	if s.Trust != "" && !slices.Contains(levels, s.Trust) {
+		c.fault("trust: %q: want auto, file, sandbox or signed%s", s.Trust, near(s.Trust, levels))
 	}
 	c.notify()
 	c.web()
@@ -62,14 +62,9 @@ func (c *checker) web() {
 	}
 }
 
-// Warnings returns settings that this release cannot enforce.
+// Warnings returns settings that this release cannot enforce: budgets of roles with an agent that does
+// not report its cost.
 func (s Settings) Warnings() []string {
-	return s.untold()
-}
-
-// untold returns budgets that cannot be enforced because some agent of the role does not report its
-// cost.
-func (s Settings) untold() []string {
 	var out []string
 	b := s.Budget
 	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
@@ -183,13 +178,9 @@ func (c *checker) patterns(at string, names []string) {
 }
 
 func (c *checker) roles() {
-	known := slices.Sorted(maps.Keys(c.s.Agents))
-	for name := range builtin() {
-		if !slices.Contains(known, name) {
-			known = append(known, name)
-		}
-	}
-	slices.Sort(known)
+	agents := builtin()
+	maps.Copy(agents, c.s.Agents)
+	known := slices.Sorted(maps.Keys(agents))
 	for _, name := range slices.Sorted(maps.Keys(c.s.Roles)) {
 		r := c.s.Roles[name]
 		at := "roles." + name

@@ -315,7 +315,7 @@ func put(m map[string]any, key string, v any) {
 func envLayer(environ []string) (layer, []error) {
 	l := layer{name: "environment", values: map[string]any{}, lines: map[string]origin{}}
 	known := map[string]string{}
-	for key := range fixedKeys() {
+	for _, key := range fixedKeys() {
 		known[EnvPrefix+strings.ToUpper(strings.ReplaceAll(key, sep, "_"))] = key
 	}
 	var faults []error

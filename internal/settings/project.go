@@ -203,10 +203,7 @@ func (s *Settings) HoldHosts(below Settings) {
 }
 
 // bound is a number for which zero means no limit.
-type bound interface {
-	~int64 | ~float64
-	comparable
-}
+type bound interface{ ~int64 | ~float64 }
 
 func over[T bound](get func(s Settings) T) func(layers) excess {
 	return func(l layers) excess { return overBound(get(l.with), get(l.below), get(l.with)) }

@@ -69,8 +69,7 @@ func Known(dotted string) error {
 }
 
 // fixedKeys returns the keys with fixed names: all but those of roles and agents.
-func fixedKeys() map[string]reflect.Type {
-	out := map[string]reflect.Type{}
+func fixedKeys() (out []string) {
 	var walk func(t reflect.Type, prefix string)
 	walk = func(t reflect.Type, prefix string) {
 		for field := range t.Fields() {
@@ -83,7 +82,7 @@ func fixedKeys() map[string]reflect.Type {
 				walk(ft, key+sep)
 			case reflect.Map:
 			default:
-				out[key] = ft
+				out = append(out, key)
 			}
 		}
 	}
@@ -233,7 +232,7 @@ func nodeValue(n *yaml.Node, kind reflect.Type, key string) (any, error) {
 			return []string{n.Value}, nil
 		}
 		if n.Kind != yaml.SequenceNode {
-			return nil, errors.New("want a list, as in [a, b]")
+			return nil, fmt.Errorf("want %s", wordFor(kind))
 		}
 		list := []string{}
 		for _, e := range n.Content {
