@@ -110,7 +110,7 @@ func keysAdd(ctx context.Context, con *console.Console, p *workspace.Workspace, 
 		private = ring.Private(key, nil)
 	}
 	if u, err := user.Current(); err == nil && (private != "" || slices.Contains(ring.Held(ctx), key.Key)) &&
-		!slices.Contains(names, u.Username) && approval.CheckName(u.Username) == nil {
+		!slices.Contains(names, u.Username) && approval.CheckNames([]string{u.Username}) == nil {
 		key.Names = append(key.Names, u.Username) // whoever types this owns the key
 	}
 	if err := workspace.MakeState(p.State); err != nil {

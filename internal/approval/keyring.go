@@ -61,9 +61,7 @@ func (r Keyring) Find(ctx context.Context, store Store, file string, approvers [
 			fault.Failed("add one: `sluice keys add FILE.pub --name NAME`",
 				"the answer must be signed, and no approver is set up in this repo")
 	}
-	held := r.Held(ctx)
-	var found []SigningKey
-	advice := ""
+	held, advice := r.Held(ctx), ""
 	for _, s := range byStrength(list.Signers) {
 		if len(approvers) > 0 && !s.Named(approvers) {
 			continue
@@ -76,38 +74,23 @@ func (r Keyring) Find(ctx context.Context, store Store, file string, approvers [
 		says := fmt.Sprintf("the key of %s (%s)", s.Names[0], s.KindWord())
 		switch {
 		case private != "" && !slices.Contains(held, s.Key):
-			found = append(found, SigningKey{file: private, Says: says})
+			return SigningKey{file: private, Says: says}, nil
 		case slices.Contains(held, s.Key):
 			if public, err := s.Public(); err == nil {
-				found = append(found, SigningKey{public: public, Says: says + ", by ssh-agent"})
+				return SigningKey{public: public, Says: says + ", by ssh-agent"}, nil
 			}
 		}
 	}
-	if len(found) == 0 {
-		who := "any approver"
-		if len(approvers) > 0 {
-			who = strings.Join(approvers, " or ")
-		}
-		return SigningKey{},
-			fault.Failed(advice+"name it with --key FILE; or write the decision with --unsigned -o FILE and sign it "+
-				"where the key is", "no key of %s was found, neither in ~/.ssh nor in ssh-agent", text.Line(who))
-	}
-	return found[0], nil
+	who := cmp.Or(strings.Join(approvers, " or "), "any approver")
+	return SigningKey{},
+		fault.Failed(advice+"name it with --key FILE; or write the decision with --unsigned -o FILE and sign it "+
+			"where the key is", "no key of %s was found, neither in ~/.ssh nor in ssh-agent", text.Line(who))
 }
 
 // byStrength puts keys that want a touch first.
 func byStrength(in []Signer) []Signer {
-	out := slices.Clone(in)
-	slices.SortStableFunc(out, func(a, b Signer) int {
-		switch {
-		case a.Hardware() == b.Hardware():
-			return 0
-		case a.Hardware():
-			return -1
-		}
-		return 1
-	})
-	return out
+	soft := func(s Signer) bool { return !s.Hardware() }
+	return append(slices.DeleteFunc(slices.Clone(in), soft), slices.DeleteFunc(slices.Clone(in), Signer.Hardware)...)
 }
 
 // Held returns the fingerprints of the keys that ssh-agent has.

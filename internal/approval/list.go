@@ -139,7 +139,7 @@ func parseSigner(line string) (Signer, error) {
 		return Signer{}, err
 	}
 	for _, n := range s.Names {
-		if err := CheckName(n); err != nil {
+		if err := checkName(n); err != nil {
 			return Signer{}, err
 		}
 	}
@@ -153,8 +153,21 @@ func parseSigner(line string) (Signer, error) {
 	return s, nil
 }
 
-// CheckName returns what is wrong with a principal.
-func CheckName(name string) error {
+// CheckNames returns what is wrong with the names that a key is to have.
+func CheckNames(names []string) error {
+	if len(names) == 0 || len(names) > maxNames {
+		return fmt.Errorf("a key needs a name, and takes at most %d", maxNames)
+	}
+	for _, n := range names {
+		if err := checkName(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkName returns what is wrong with a principal.
+func checkName(name string) error {
 	if name == "" || len(name) > 200 ||
 		strings.ContainsFunc(name,
 			func(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune(`*?!,"'\#`, c) }) {
@@ -206,17 +219,22 @@ func (l List) WasRevoked(fingerprint string) (Revoked, bool) {
 	return Revoked{}, false
 }
 
+// checked takes a signed text apart, with a signature that is one over it.
+func checked(data []byte, namespace string) (text []byte, sig *signature, err error) {
+	text, armored, err := Split(data)
+	if err == nil {
+		sig, err = parseSignature(armored)
+	}
+	if err == nil {
+		err = sig.check(text, namespace)
+	}
+	return text, sig, err
+}
+
 // Holds checks the signature of a text that counted once: by whose key it is, which may have been revoked since.
 func (l List) Holds(data []byte, namespace string) (text []byte, key string, err error) {
-	text, armored, err := Split(data)
+	text, sig, err := checked(data, namespace)
 	if err != nil {
-		return nil, "", err
-	}
-	sig, err := parseSignature(armored)
-	if err != nil {
-		return nil, "", err
-	}
-	if err := sig.check(text, namespace); err != nil {
 		return nil, "", err
 	}
 	key = ssh.FingerprintSHA256(sig.key)
@@ -233,15 +251,8 @@ func (l List) Holds(data []byte, namespace string) (text []byte, key string, err
 // Verify checks a signed text: it gives the text and who signed it. The error says why it does not
 // count, and what to do.
 func (l List) Verify(data []byte, namespace string) (text []byte, by Signer, err error) {
-	text, armored, err := Split(data)
+	text, sig, err := checked(data, namespace)
 	if err != nil {
-		return nil, by, err
-	}
-	sig, err := parseSignature(armored)
-	if err != nil {
-		return nil, by, err
-	}
-	if err := sig.check(text, namespace); err != nil {
 		return nil, by, err
 	}
 	by, err = l.counts(ssh.FingerprintSHA256(sig.key), namespace)

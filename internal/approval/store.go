@@ -88,29 +88,23 @@ func (s Store) AddPasskey(key Signer, about Passkey) error {
 	if key.Site == "" || key.Site != site {
 		return fmt.Errorf("key %s is not a passkey of %s", key.Key, site)
 	}
-	return s.alone(func() error { return s.addPasskey(key, about) })
-}
-
-func (s Store) addPasskey(key Signer, about Passkey) error {
-	l, err := s.Load()
-	if err != nil {
-		return err
-	}
-	if _, was := l.WasRevoked(key.Key); !was { // of a revoked one what was known stays
-		if l.Passkeys == nil {
-			l.Passkeys = map[string]Passkey{}
-		}
-		l.Passkeys[key.Key] = about
-	}
-	data, err := json.Marshal(l.Passkeys)
-	if err != nil {
-		return err
-	}
 	key.spaces = []string{GateNamespace}
-	if err := s.write(passkeyFile, append(data, '\n')); err != nil {
-		return err
-	}
-	return s.add(key)
+	return s.change(func(l List) error {
+		if _, was := l.WasRevoked(key.Key); !was { // of a revoked one what was known stays
+			if l.Passkeys == nil {
+				l.Passkeys = map[string]Passkey{}
+			}
+			l.Passkeys[key.Key] = about
+		}
+		data, err := json.Marshal(l.Passkeys)
+		if err == nil {
+			err = s.write(passkeyFile, append(data, '\n'))
+		}
+		if err != nil {
+			return err
+		}
+		return s.add(l, key)
+	})
 }
 
 func (s Store) read(name string) ([]byte, error) {
@@ -132,21 +126,12 @@ func (s Store) read(name string) ([]byte, error) {
 
 // Add puts a key on the list, or gives one that is there other names.
 func (s Store) Add(key Signer) error {
-	return s.alone(func() error { return s.add(key) })
+	return s.change(func(l List) error { return s.add(l, key) })
 }
 
-func (s Store) add(key Signer) error {
-	l, err := s.Load()
-	if err != nil {
+func (s Store) add(l List, key Signer) error {
+	if err := CheckNames(key.Names); err != nil {
 		return err
-	}
-	if len(key.Names) == 0 || len(key.Names) > maxNames {
-		return fmt.Errorf("a key needs a name, and takes at most %d", maxNames)
-	}
-	for _, n := range key.Names {
-		if err := CheckName(n); err != nil {
-			return err
-		}
 	}
 	if r, ok := l.WasRevoked(key.Key); ok {
 		return fault.New("create a new one (ssh-keygen -t ed25519-sk)", "key %s was revoked on %s", key.Key,
@@ -158,31 +143,36 @@ func (s Store) add(key Signer) error {
 
 // Revoke takes a key off the list and records that. The record is written first: a crash between leaves no gap.
 func (s Store) Revoke(r Revoked) error {
-	return s.alone(func() error { return s.revoke(r) })
+	return s.change(func(l List) error {
+		key, ok := l.Find(r.Key)
+		if !ok {
+			return fault.New("sluice keys ls", "key %s is not on the list", r.Key)
+		}
+		r.Names = key.Names
+		var out bytes.Buffer
+		for _, o := range append(l.Revoked, r) {
+			line, err := json.Marshal(o)
+			if err != nil {
+				return err
+			}
+			out.Write(append(line, '\n'))
+		}
+		if err := s.write(revokedFile, out.Bytes()); err != nil {
+			return err
+		}
+		return s.save(slices.DeleteFunc(l.Signers, func(o Signer) bool { return o.Key == r.Key }))
+	})
 }
 
-func (s Store) revoke(r Revoked) error {
-	l, err := s.Load()
-	if err != nil {
-		return err
-	}
-	key, ok := l.Find(r.Key)
-	if !ok {
-		return fault.New("sluice keys ls", "key %s is not on the list", r.Key)
-	}
-	r.Names = key.Names
-	var out bytes.Buffer
-	for _, o := range append(l.Revoked, r) {
-		line, err := json.Marshal(o)
+// change has do change the list as it is now.
+func (s Store) change(do func(l List) error) error {
+	return s.alone(func() error {
+		l, err := s.Load()
 		if err != nil {
 			return err
 		}
-		out.Write(append(line, '\n'))
-	}
-	if err := s.write(revokedFile, out.Bytes()); err != nil {
-		return err
-	}
-	return s.save(slices.DeleteFunc(l.Signers, func(o Signer) bool { return o.Key == r.Key }))
+		return do(l)
+	})
 }
 
 // alone keeps other processes from changing the files while change does: from what it read before, it could put a

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 
 	"sluice/internal/fault"
 	"sluice/internal/findings"
+	"sluice/internal/ids"
 	"sluice/internal/strictjson"
 	"sluice/internal/text"
 )
@@ -77,7 +79,7 @@ func (a Approval) Text() []byte {
 	}
 	fmt.Fprintf(&b, "%s\nrepo: %s\nrun: %s\ngate: %s\nround: %d\ndecision: %s\nreviewed: %s\nnonce: %s\nexpires: %s\n",
 		head,
-		a.Repo, a.Run, a.Gate, a.Round, a.Decision, orNone(a.Reviewed), a.Nonce, stamp(a.Expires))
+		a.Repo, a.Run, a.Gate, a.Round, a.Decision, cmp.Or(a.Reviewed, none), a.Nonce, stamp(a.Expires))
 	if a.Answer != "" {
 		b.WriteString(answerLine + ": " + a.Answer + "\n")
 	} else if a.Findings != "" {
@@ -124,8 +126,8 @@ func ParseApproval(text []byte) (Approval, error) {
 	if a.Expires, err = parseStamp(f["expires"]); err != nil {
 		return Approval{}, fmt.Errorf("approval: expires: %w", err)
 	}
-	if len(a.Nonce) != nonceDigits || strings.Trim(a.Nonce, hexDigits) != "" {
-		return Approval{}, fmt.Errorf("approval: nonce: want 32 hexadecimal digits")
+	if !ids.Hex(a.Nonce, nonceBytes) {
+		return Approval{}, errors.New("approval: nonce: want 32 hexadecimal digits")
 	}
 	if !bytes.Equal(a.Text(), text) {
 		return Approval{}, fault.New("write it again (sluice pass GATE --unsigned -o FILE)",
@@ -143,14 +145,12 @@ func cleaned(list string) error {
 	return err
 }
 
-const hexDigits = "0123456789abcdef"
-
-// nonceDigits is how long a nonce is.
-const nonceDigits = 32
+// nonceBytes is how long a nonce is, before it is written in hexadecimal.
+const nonceBytes = 16
 
 // NewNonce returns a random nonce.
 func NewNonce() string {
-	nonce := make([]byte, nonceDigits/2)
+	nonce := make([]byte, nonceBytes)
 	_, _ = rand.Read(nonce) // on an error it ends the program
 	return hex.EncodeToString(nonce)
 }
@@ -183,7 +183,7 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 		return Checkpoint{}, fmt.Errorf("checkpoint: at: %w", err)
 	}
 	if !bytes.Equal(c.Text(), text) {
-		return Checkpoint{}, fmt.Errorf("checkpoint: it is not as sluice writes it")
+		return Checkpoint{}, errors.New("checkpoint: it is not as sluice writes it")
 	}
 	return c, nil
 }
@@ -194,7 +194,7 @@ func fields(raw []byte, head string, names ...string) (map[string]string, string
 		return nil, "", fmt.Errorf("more than %d bytes", MaxBytes)
 	}
 	if !utf8.Valid(raw) || bytes.IndexByte(raw, 0) >= 0 {
-		return nil, "", fmt.Errorf("it is not UTF-8 text")
+		return nil, "", errors.New("it is not UTF-8 text")
 	}
 	first, rest, _ := strings.Cut(string(raw), "\n")
 	if first != head {
@@ -211,13 +211,6 @@ func fields(raw []byte, head string, names ...string) (map[string]string, string
 		out[name] = value
 	}
 	return out, rest, nil
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return none
-	}
-	return s
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

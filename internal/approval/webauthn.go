@@ -32,20 +32,20 @@ const algoWebauthn = "webauthn-sk-ecdsa-sha2-nistp256@openssh.com"
 // Flags of an authenticator, beside touched.
 const (
 	userVerified  = 0x04 // by fingerprint, face or PIN
-	attestedKey   = 0x40
+	AttestedKey   = 0x40 // its data has the key that it made
 	hasExtensions = 0x80
 )
 
 // Bounds of a browser's answer.
 const (
 	maxClientData = 8 << 10
-	maxAuthData   = 4 << 10
+	MaxAuthData   = 4 << 10
 	maxSPKI       = 4 << 10
 	maxOrigin     = 300
 )
 
-// authHead is the length of the site's hash, the flags and the counter.
-const authHead = sha256.Size + 1 + 4
+// AuthHead is the length of the site's hash, the flags and the counter.
+const AuthHead = sha256.Size + 1 + 4
 
 // sshApplication begins the application of each key that ssh-keygen made in a token.
 const sshApplication = "ssh:"
@@ -148,9 +148,9 @@ func Repack(key Signer, origin, namespace string, said []byte, a Assertion) ([]b
 	if key.Site == "" {
 		return nil, fmt.Errorf("key %s is not a passkey", key.Key)
 	}
-	if len(a.AuthenticatorData) < authHead || len(a.AuthenticatorData) > maxAuthData {
-		return nil, fmt.Errorf("the authenticator's data has %d bytes: want %d to %d", len(a.AuthenticatorData), authHead,
-			maxAuthData)
+	if len(a.AuthenticatorData) < AuthHead || len(a.AuthenticatorData) > MaxAuthData {
+		return nil, fmt.Errorf("the authenticator's data has %d bytes: want %d to %d", len(a.AuthenticatorData), AuthHead,
+			MaxAuthData)
 	}
 	if sum := sha256.Sum256([]byte(key.Site)); !bytes.Equal(sum[:], a.AuthenticatorData[:sha256.Size]) {
 		return nil, fmt.Errorf("the passkey signed for another site than %s", key.Site)
@@ -214,17 +214,27 @@ func (s *signature) byPasskey(message []byte) error {
 	return nil
 }
 
-// flags returns why what the authenticator says of the person is not enough.
-func (w webauthn) flags() error {
+// SawPerson returns why what an authenticator's flags say of the person, who made or used the passkey, is not enough.
+func SawPerson(flags byte, did string) error {
 	switch {
-	case w.Flags&touched == 0:
+	case flags&touched == 0:
 		return errors.New("the authenticator did not ask for a touch: nobody was seen to be there")
-	case w.Flags&userVerified == 0:
+	case flags&userVerified == 0:
 		return fault.New("set up a fingerprint, a face or a PIN for it",
-			"the authenticator did not verify who used the passkey")
-	case w.Flags&attestedKey != 0:
+			"the authenticator did not verify who %s the passkey", did)
+	}
+	return nil
+}
+
+// flags returns why what the authenticator says is not enough.
+func (w webauthn) flags() error {
+	if err := SawPerson(w.Flags, "used"); err != nil {
+		return err
+	}
+	switch {
+	case w.Flags&AttestedKey != 0:
 		return errors.New("the authenticator's data is that of a registration")
-	case w.Flags&hasExtensions == 0 != (len(w.Extensions) == 0) || len(w.Extensions) > maxAuthData:
+	case w.Flags&hasExtensions == 0 != (len(w.Extensions) == 0) || len(w.Extensions) > MaxAuthData:
 		return errors.New("the authenticator's data has extensions that its flags do not name, or none that they name")
 	}
 	return nil

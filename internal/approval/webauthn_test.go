@@ -48,7 +48,7 @@ func TestRepackRefuses(t *testing.T) {
 	}{
 		"no passkey":        {token, Assertion{auth, client, sig}, "is not a passkey"},
 		"short":             {key, Assertion{auth[:36], client, sig}, "has 36 bytes"},
-		"long":              {key, Assertion{make([]byte, maxAuthData+1), client, sig}, "has 4097 bytes"},
+		"long":              {key, Assertion{make([]byte, MaxAuthData+1), client, sig}, "has 4097 bytes"},
 		"an unknown tail":   {key, Assertion{append(bytes.Clone(auth), 0xa0), client, sig}, "extensions that its flags do not name"},
 		"no extensions":     {key, Assertion{flagged(auth, 0x80), client, sig}, "or none that they name"},
 		"of a registration": {key, Assertion{flagged(auth, 0x40), client, sig}, "that of a registration"},

@@ -22,21 +22,11 @@ const MaxResponse = 32 << 10
 // askFor is how long the browser may ask the person.
 const askFor = 5 * time.Minute
 
-// Bounds of its members.
-const (
-	maxCredential = 1023 // as the standard has it
-	maxAuthData   = 4 << 10
-)
+// maxCredential bounds a credential's id, in bytes, as the standard has it.
+const maxCredential = 1023
 
 // es256 is the number of the one algorithm that counts: ECDSA on P-256 with SHA-256.
 const es256 = -7
-
-// Flags of an authenticator.
-const (
-	userPresent  = 0x01
-	userVerified = 0x04
-	attestedKey  = 0x40
-)
 
 // base64url is bytes as the browser's interface writes them in JSON.
 type base64url []byte
@@ -144,6 +134,12 @@ func readAsserted(data []byte) (a asserted, err error) {
 	return a, err
 }
 
+// repack returns the text with the signature below it: see approval.Repack.
+func (a asserted) repack(key approval.Signer, site Site, namespace, said string) ([]byte, error) {
+	return approval.Repack(key, site.origin, namespace, []byte(said), approval.Assertion{
+		AuthenticatorData: a.Response.AuthData, ClientData: a.Response.ClientData, Signature: a.Response.Signature})
+}
+
 func credentialOf(kind string, id []byte) error {
 	if kind != publicKey || len(id) == 0 || len(id) > maxCredential {
 		return errors.New("the browser's answer is not that of a passkey")
@@ -179,22 +175,19 @@ func (c created) key(site Site, challenge []byte) (approval.Signer, error) {
 
 // authData checks what the authenticator says: site, flags, and which credential it made.
 func (c created) authData(site Site) error {
-	const head = sha256.Size + 1 + 4 // the site's hash, flags, counter
-	const idAt = head + 16 + 2       // the authenticator's kind, the length of the credential's id
+	const idAt = approval.AuthHead + 16 + 2 // the authenticator's kind, the length of the credential's id
 	data := []byte(c.Response.AuthData)
-	if len(data) < idAt || len(data) > maxAuthData {
-		return fmt.Errorf("the authenticator's data has %d bytes: want %d to %d", len(data), idAt, maxAuthData)
+	if len(data) < idAt || len(data) > approval.MaxAuthData {
+		return fmt.Errorf("the authenticator's data has %d bytes: want %d to %d", len(data), idAt, approval.MaxAuthData)
 	}
 	sum, flags := sha256.Sum256([]byte(site.id)), data[sha256.Size]
-	switch {
-	case !bytes.Equal(sum[:], data[:sha256.Size]):
+	if !bytes.Equal(sum[:], data[:sha256.Size]) {
 		return fmt.Errorf("the passkey was made for another site than %s", site.id)
-	case flags&userPresent == 0:
-		return errors.New("the authenticator did not ask for a touch: nobody was seen to be there")
-	case flags&userVerified == 0:
-		return fault.New("set up a fingerprint, a face or a PIN for it",
-			"the authenticator did not verify who made the passkey")
-	case flags&attestedKey == 0:
+	}
+	if err := approval.SawPerson(flags, "made"); err != nil {
+		return err
+	}
+	if flags&approval.AttestedKey == 0 {
 		return errors.New("the authenticator's data has no key")
 	}
 	n := int(binary.BigEndian.Uint16(data[idAt-2:]))

@@ -39,16 +39,13 @@ type Challenge struct {
 
 // BeginDecision returns the options of navigator.credentials.get for the decision.
 func (d Desk) BeginDecision(a Ask) (*Challenge, error) {
-	list, err := approval.Store{State: d.State}.Load()
+	list, err := d.list()
 	if err != nil {
 		return nil, err
 	}
 	allow := d.credentials(list, a.Approvers)
 	if len(allow) == 0 {
-		who := "anybody"
-		if len(a.Approvers) > 0 {
-			who = strings.Join(a.Approvers, " or ")
-		}
+		who := cmp.Or(strings.Join(a.Approvers, " or "), "anybody")
 		return nil, fault.New("register one: sluice keys add --passkey --name NAME",
 			"no passkey of %s is registered at %s", text.Line(who), d.Site.origin)
 	}
@@ -57,9 +54,7 @@ func (d Desk) BeginDecision(a Ask) (*Challenge, error) {
 	if _, err := approval.ParseApproval(said); err != nil {
 		return nil, fault.New("write it in plain text", "it cannot be written for signing: %w", err)
 	}
-	return &Challenge{Text: string(said), Expires: until, Options: RequestOptions{RPID: d.Site.id,
-		Challenge: approval.Challenge(said, approval.GateNamespace), Allow: allow, UserVerification: "required",
-		Timeout: askFor.Milliseconds()}}, nil
+	return &Challenge{Text: string(said), Expires: until, Options: d.Site.request(said, approval.GateNamespace, allow)}, nil
 }
 
 func (d Desk) approval(a Ask, nonce string, expires time.Time) approval.Approval {
@@ -84,7 +79,7 @@ func (d Desk) FinishDecision(a Ask, said string, response []byte) (engine.Answer
 	if err != nil {
 		return none, err
 	}
-	list, err := approval.Store{State: d.State}.Load()
+	list, err := d.list()
 	if err != nil {
 		return none, err
 	}
@@ -92,8 +87,7 @@ func (d Desk) FinishDecision(a Ask, said string, response []byte) (engine.Answer
 	if err != nil {
 		return none, err
 	}
-	proof, err := approval.Repack(key, d.Site.origin, approval.GateNamespace, []byte(said), approval.Assertion{
-		AuthenticatorData: r.Response.AuthData, ClientData: r.Response.ClientData, Signature: r.Response.Signature})
+	proof, err := r.repack(key, d.Site, approval.GateNamespace, said)
 	if err != nil {
 		return none, err
 	}

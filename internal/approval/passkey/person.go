@@ -18,16 +18,19 @@ type Person struct {
 // AskWho returns the options of navigator.credentials.get that identify the person at the browser by
 // any passkey of the site. The passkey signs the text, which decides nothing.
 func (s Site) AskWho(said string) RequestOptions {
-	return RequestOptions{RPID: s.id, Challenge: approval.Challenge([]byte(said), pageNamespace), Allow: []credential{},
+	return s.request([]byte(said), pageNamespace, []credential{})
+}
+
+// request returns the options that have a passkey of those allowed sign a text.
+func (s Site) request(said []byte, namespace string, allow []credential) RequestOptions {
+	return RequestOptions{RPID: s.id, Challenge: approval.Challenge(said, namespace), Allow: allow,
 		UserVerification: "required", Timeout: askFor.Milliseconds()}
 }
 
 // AskWho does what Site.AskWho does, with the passkeys of the repo only.
 func (d Desk) AskWho(said string) (RequestOptions, error) {
-	list, err := approval.Store{State: d.State}.Load()
-	o := d.Site.AskWho(said)
-	o.Allow = d.credentials(list, nil)
-	return o, err
+	list, err := d.list()
+	return d.Site.request([]byte(said), pageNamespace, d.credentials(list, nil)), err
 }
 
 // Who checks the result of navigator.credentials.get, as toJSON() writes it, for the text of AskWho. It
@@ -37,7 +40,7 @@ func (d Desk) Who(said string, response []byte) (*Person, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := approval.Store{State: d.State}.Load()
+	list, err := d.list()
 	if err != nil {
 		return nil, err
 	}
@@ -49,9 +52,7 @@ func (d Desk) Who(said string, response []byte) (*Person, error) {
 		if who == nil || err != nil {
 			return nil, err
 		}
-		_, err = approval.Repack(s, d.Site.origin, pageNamespace, []byte(said), approval.Assertion{
-			AuthenticatorData: r.Response.AuthData, ClientData: r.Response.ClientData, Signature: r.Response.Signature})
-		if err != nil {
+		if _, err = r.repack(s, d.Site, pageNamespace, said); err != nil {
 			return nil, err
 		}
 		return who, nil
@@ -61,7 +62,7 @@ func (d Desk) Who(said string, response []byte) (*Person, error) {
 
 // Person returns the owner of the passkey with the fingerprint; nil if it does not count at the site.
 func (d Desk) Person(key string) (*Person, error) {
-	list, err := approval.Store{State: d.State}.Load()
+	list, err := d.list()
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (d Desk) person(list approval.List, key string) (*Person, error) {
 
 // Has reports whether one of the names has a passkey at the site; without names, whether anybody has.
 func (d Desk) Has(names []string) (bool, error) {
-	list, err := approval.Store{State: d.State}.Load()
+	list, err := d.list()
 	return len(d.credentials(list, names)) > 0, err
 }
 

@@ -18,6 +18,7 @@ import (
 	"sluice/internal/approval"
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
+	"sluice/internal/ids"
 )
 
 // Life is how long a registration code counts.
@@ -27,7 +28,6 @@ const (
 	folder      = "passkeys" // below a repo's state folder
 	maxGuesses  = 5          // wrong codes for one invitation
 	maxPending  = 20         // invitations at a time
-	maxNames    = 20
 	maxFile     = 64 << 10
 	idDigits    = 8
 	codeDigits  = idDigits + 32
@@ -78,17 +78,14 @@ type Registered struct {
 	about  approval.Passkey
 }
 
+func (d Desk) list() (approval.List, error) { return approval.Store{State: d.State}.Load() }
+
 func (d Desk) dir() string { return filepath.Join(d.State, folder) }
 
 // Invite makes a code for a passkey of the person with the names.
 func (d Desk) Invite(names []string) (Invitation, error) {
-	if len(names) == 0 || len(names) > maxNames {
-		return Invitation{}, fmt.Errorf("a key needs a name, and takes at most %d", maxNames)
-	}
-	for _, n := range names {
-		if err := approval.CheckName(n); err != nil {
-			return Invitation{}, err
-		}
+	if err := approval.CheckNames(names); err != nil {
+		return Invitation{}, err
 	}
 	if err := os.MkdirAll(d.dir(), 0o700); err != nil {
 		return Invitation{}, err
@@ -115,7 +112,7 @@ func (d Desk) sweep() error {
 	pending := 0
 	for _, f := range files {
 		id, ok := strings.CutSuffix(f.Name(), ".json")
-		if !ok || !isHex(id, idDigits) {
+		if !ok || !ids.Hex(id, idDigits/2) {
 			continue
 		}
 		if inv, err := d.invitation(id); err == nil && d.Now().Before(inv.Expires.Add(Life)) {
@@ -134,7 +131,7 @@ func (d Desk) sweep() error {
 
 // Withdraw makes an invitation void, with what was registered for it.
 func (d Desk) Withdraw(id string) error {
-	if !isHex(id, idDigits) {
+	if !ids.Hex(id, idDigits/2) {
 		return fmt.Errorf("%q is not an invitation", id)
 	}
 	names := []string{id + ".json", id + ".key"} // the invitation first: without it nothing else counts
@@ -157,7 +154,7 @@ func (d Desk) BeginRegistration(code string) (*CreationOptions, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := approval.Store{State: d.State}.Load()
+	list, err := d.list()
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +204,7 @@ func (d Desk) FinishRegistration(code string, response []byte) (*Registered, err
 // fresh returns an error for a key that is listed or revoked. A browser proves no possession of the key
 // that it registers: anybody could send the public key of another person.
 func (d Desk) fresh(key string) error {
-	list, err := approval.Store{State: d.State}.Load()
+	list, err := d.list()
 	if err != nil {
 		return err
 	}
@@ -264,7 +261,7 @@ func (d Desk) Confirm(r *Registered) error {
 func (d Desk) open(code string) (inv invitation, err error) {
 	unknown := fault.New("ask for a new one: sluice keys add --passkey",
 		"this registration code is not known: it may have expired")
-	if !isHex(code, codeDigits) {
+	if !ids.Hex(code, codeDigits/2) {
 		return inv, unknown
 	}
 	id := code[:idDigits]
@@ -372,9 +369,4 @@ func random(n int) []byte {
 	return b
 }
 
-func hash(code string) string {
-	sum := sha256.Sum256([]byte(code))
-	return hex.EncodeToString(sum[:])
-}
-
-func isHex(s string, n int) bool { return len(s) == n && strings.Trim(s, "0123456789abcdef") == "" }
+func hash(code string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(code))) }
