@@ -150,7 +150,7 @@ const envHead = `# The environment of the service, read before each start. sluic
 // that was not found now stays as it is, with the person's own lines. Values with line breaks are
 // left out.
 func EnvFile(before string, found map[string]string) string {
-	lines := []string{}
+	var lines []string
 	for line := range strings.Lines(before) {
 		line = strings.TrimRight(line, "\n")
 		key, _, is := strings.Cut(strings.TrimSpace(line), "=")

@@ -69,7 +69,7 @@ func Ended(ctx context.Context, system bool, note func(End) error) (End, error) 
 // "restart", after a crash there is none. When everything is stopped, shutdown.target is about to
 // begin.
 func (s *Service) why(ctx context.Context) (End, error) {
-	out, err := command(ctx, "systemctl", s.scoped([]string{"list-jobs", "--no-legend", "--plain", "--full"})...)
+	out, err := command(ctx, "systemctl", s.scoped("list-jobs", "--no-legend", "--plain", "--full")...)
 	if err != nil {
 		return EndCrash, fmt.Errorf("service: systemctl list-jobs: %w: %s: it is unknown whether this stop is on purpose, "+
 			"so agents keep running", err, out)
@@ -150,14 +150,14 @@ func empty(ctx context.Context, dirs []string, grace time.Duration) error {
 			met[pid] = true
 			switch is {
 			case aHost:
-				signal(pid, syscall.SIGSTOP)
+				_ = syscall.Kill(pid, syscall.SIGSTOP) // who is gone is not found again
 			case anAgent:
-				signal(pid, syscall.SIGTERM)
+				_ = syscall.Kill(pid, syscall.SIGTERM)
 			}
 		}
 		if agents == 0 || over > grace {
 			for _, pid := range left {
-				signal(pid, syscall.SIGKILL)
+				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		}
 		select {
@@ -189,21 +189,14 @@ func kindOf(pid int) kind {
 	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	args := strings.Split(string(b), "\x00")
-	if err == nil && len(args) > 1 && filepath.Base(args[0]) == filepath.Base(os.Args[0]) && args[1] == hostCommand {
+	if err == nil && len(args) > 1 && filepath.Base(args[0]) == filepath.Base(os.Args[0]) && args[1] == HostCommand {
 		return aHost
 	}
 	return anAgent
 }
 
-// hostCommand is the command by which sluice runs as the host of a launch.
-const hostCommand = "shim"
-
-func signal(pid int, sig syscall.Signal) {
-	if p, err := os.FindProcess(pid); err == nil {
-		_ = p.Signal(sig) // who is gone already is looked for again
-		_ = p.Release()
-	}
-}
+// HostCommand is the command by which sluice runs as the host of a launch.
+const HostCommand = "shim"
 
 // processesIn lists the processes of the groups and of all below, without this one and those that
 // are dead already. One that this process cannot see has the number 0 there, which as a target

@@ -32,9 +32,6 @@ func PutDown(home string) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	at, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(data)))
-	if err != nil {
-		return time.Time{}
-	}
+	at, _ := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(data))) // zero with an error
 	return at
 }

@@ -281,7 +281,7 @@ func (s *Service) Uninstall(ctx context.Context) (removed []string, err error) {
 		return nil, fmt.Errorf("service: %w", err)
 	}
 	// a failure of before is not remembered of what is gone
-	_, _ = command(ctx, "systemctl", s.scoped([]string{"reset-failed", Unit})...)
+	_, _ = command(ctx, "systemctl", s.scoped("reset-failed", Unit)...)
 	removed = append(removed, file)
 	if env := s.EnvFile(); env != "" && os.Remove(env) == nil {
 		removed = append(removed, env)
@@ -311,7 +311,7 @@ func (s *Service) Restart(ctx context.Context) error {
 func (s *Service) Stop(ctx context.Context) error {
 	var group string
 	if !s.launchd {
-		group = s.show(ctx)["ControlGroup"]
+		group = s.show(ctx, Unit)["ControlGroup"]
 	}
 	if err := s.told(ctx, "stop", s.order.Stop()); err != nil {
 		return err
@@ -352,14 +352,15 @@ func (s *Service) flag() string {
 }
 
 func (s *Service) systemctl(ctx context.Context, args ...string) error {
-	out, err := command(ctx, "systemctl", s.scoped(args)...)
+	out, err := command(ctx, "systemctl", s.scoped(args...)...)
 	if err != nil {
 		return fmt.Errorf("service: systemctl %s: %w: %s", strings.Join(args, " "), err, out)
 	}
 	return nil
 }
 
-func (s *Service) scoped(args []string) []string {
+// scoped returns the arguments of systemctl for the service's manager.
+func (s *Service) scoped(args ...string) []string {
 	if s.opt.System {
 		return append([]string{"--no-ask-password"}, args...)
 	}

@@ -1,7 +1,6 @@
 package deploy
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -55,29 +54,26 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	if s.launchd {
 		return s.launchdStatus()
 	}
-	p := s.show(ctx)
+	p := s.show(ctx, Unit)
 	if len(p) == 0 {
 		return Status{}, fault.New(fmt.Sprintf("run `systemctl %s`",
-			strings.Join(s.scoped([]string{"status", Unit}), " ")), "service: systemctl prints nothing")
+			strings.Join(s.scoped("status", Unit), " ")), "service: systemctl prints nothing")
 	}
 	return s.read(p, time.Now()), nil
 }
 
-// show returns what systemd knows of the unit.
-func (s *Service) show(ctx context.Context) map[string]string { return s.showUnit(ctx, Unit) }
-
-func (s *Service) showUnit(ctx context.Context, name string) map[string]string {
-	out, err := command(ctx, "systemctl", s.scoped([]string{"show", name, "--property=" + strings.Join([]string{
+// show returns what systemd knows of a unit.
+func (s *Service) show(ctx context.Context, unit string) map[string]string {
+	out, err := command(ctx, "systemctl", s.scoped("show", unit, "--property="+strings.Join([]string{
 		"LoadState", "ActiveState", "SubState", "Result", "ExecMainStatus", "ExecMainCode", "MainPID", "NRestarts",
 		"UnitFileState",
-		"FragmentPath", "NeedDaemonReload", "StateChangeTimestamp", "ControlGroup", "LoadError", "ExecStart"}, ",")})...)
+		"FragmentPath", "NeedDaemonReload", "StateChangeTimestamp", "ControlGroup", "LoadError", "ExecStart"}, ","))...)
 	p := map[string]string{}
 	if err != nil {
 		return p
 	}
-	lines := bufio.NewScanner(strings.NewReader(out))
-	for lines.Scan() {
-		key, value, _ := strings.Cut(lines.Text(), "=")
+	for line := range strings.SplitSeq(out, "\n") {
+		key, value, _ := strings.Cut(line, "=")
 		p[key] = value
 	}
 	return p
@@ -146,9 +142,6 @@ func state(p map[string]string, st Status, now time.Time) (string, string) {
 	return StateStopped, ""
 }
 
-// exitDamaged is the daemon's exit code for a damaged journal, which a person has to look at.
-const exitDamaged = "78"
-
 // lastEnd returns how the daemon ended.
 func lastEnd(p map[string]string) string {
 	switch {
@@ -156,7 +149,7 @@ func lastEnd(p map[string]string) string {
 		return "it hung, and the watchdog ended it"
 	case p["Result"] == "timeout":
 		return "it did not start or stop in time"
-	case p["ExecMainCode"] == "1" && p["ExecMainStatus"] == exitDamaged:
+	case p["ExecMainCode"] == "1" && p["ExecMainStatus"] == strconv.Itoa(fault.ExitDamaged):
 		return "a journal is damaged: it waits for a person"
 	case p["ExecMainCode"] == "1":
 		return "it ended with exit code " + p["ExecMainStatus"]

@@ -31,7 +31,7 @@ func (s *Service) Within(ctx context.Context, args ...string) (said, complaints 
 		return nil, nil, fault.New(fmt.Sprintf("`sluice service install%s` does it", s.flag()), "service: not installed")
 	}
 	// Not CombinedOutput: what systemctl complains of is no part of the unit.
-	text, err := exec.CommandContext(ctx, "systemctl", s.scoped([]string{"cat", Unit})...).Output()
+	text, err := exec.CommandContext(ctx, "systemctl", s.scoped("cat", Unit)...).Output()
 	if err != nil {
 		return nil, nil, fmt.Errorf("service: systemctl cat: %w", err)
 	}
@@ -56,7 +56,7 @@ func (s *Service) Within(ctx context.Context, args ...string) (said, complaints 
 	defer func() {
 		err = errors.Join(err, os.Remove(file), s.systemctl(context.WithoutCancel(ctx), "daemon-reload"))
 		// only where it failed there is something to forget
-		_, _ = command(context.WithoutCancel(ctx), "systemctl", s.scoped([]string{"reset-failed", name})...)
+		_, _ = command(context.WithoutCancel(ctx), "systemctl", s.scoped("reset-failed", name)...)
 		_, _ = os.Remove(out), os.Remove(out+".err")
 	}()
 	if err := s.systemctl(ctx, "daemon-reload"); err != nil {
@@ -67,7 +67,7 @@ func (s *Service) Within(ctx context.Context, args ...string) (said, complaints 
 		complaints, err = readSome(out + ".err")
 	}
 	if err != nil || started != nil && len(said) == 0 {
-		p := s.showUnit(ctx, name)
+		p := s.show(ctx, name)
 		return said, complaints,
 			fmt.Errorf("service: nothing runs in it: %s: %s", lastEnd(p), strings.TrimSpace(string(complaints)))
 	}

@@ -136,9 +136,7 @@ func LeaveCluster(con *console.Console, p *workspace.Workspace) error {
 }
 
 func member(con *console.Console, id string) cluster.Options {
-	return cluster.Options{ID: id, By: ThisMachine(), Now: con.Now, Logf: func(format string, args ...any) {
-		con.Note(format, args...)
-	}}
+	return cluster.Options{ID: id, By: ThisMachine(), Now: con.Now, Logf: con.Note}
 }
 
 // withServers runs do with a connection, while no process serves the repo.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"sluice/engine"
 	"sluice/internal/alarm"
 	"sluice/internal/fault"
 	"sluice/internal/health"
@@ -26,6 +25,13 @@ const (
 	rareEvery     = time.Minute
 	armEvery      = 5 * time.Minute
 )
+
+// follow returns the settings of a repo, which change as their files do.
+func (w *Parts) follow(root string) (*liveSettings, error) {
+	s := &liveSettings{parts: w, root: root, changed: make(chan struct{}, 1)}
+	s.files.Paths = w.settingsFiles(root)
+	return s, s.read()
+}
 
 func (w *Parts) settingsFiles(root string) [2]string {
 	own, err := workspace.ConfigFile(w.Console)
@@ -76,7 +82,7 @@ func (s *liveSettings) reread(pass settings.Pass, now time.Time) (soon bool) {
 	}
 	s.poke() // their folder may have been exchanged: its events are requested again
 	before := s.now().Engine()
-	cfg, err := s.again()
+	err := s.again()
 	if s.parts.faulty(s, err) {
 		what, _ := fault.Split(err)
 		s.parts.done.Go(func() {
@@ -88,7 +94,7 @@ func (s *liveSettings) reread(pass settings.Pass, now time.Time) (soon bool) {
 		return false
 	}
 	s.parts.log.Info().Str("repo", s.root).Msg("the changed settings are in force")
-	if reflect.DeepEqual(before, cfg) { // the next launch reads the rest
+	if reflect.DeepEqual(before, s.now().Engine()) { // the next launch reads the rest
 		return false
 	}
 	select {
@@ -98,14 +104,14 @@ func (s *liveSettings) reread(pass settings.Pass, now time.Time) (soon bool) {
 	return false
 }
 
-// again reads the settings and returns those of the engine. On an error the old ones stay.
-func (s *liveSettings) again() (engine.Config, error) {
+// again reads the settings. On an error the old ones stay.
+func (s *liveSettings) again() error {
 	err := s.read()
 	if err != nil {
 		s.parts.log.Error().Err(err).Str("repo",
 			s.root).Msg("the settings could not be read again: the previous ones stay in force")
 	}
-	return s.now().Engine(), err
+	return err
 }
 
 // faulty records whether a repo's settings could be read, and reports whether to tell a person: the

@@ -5,12 +5,13 @@ import (
 
 	"sluice/agents"
 	"sluice/agents/sandbox"
+	"sluice/deploy"
 	"sluice/notify"
 )
 
 // The commands that this binary runs for itself, as separate processes.
 const (
-	shimCommand  = "shim"
+	shimCommand  = deploy.HostCommand
 	NotifyHelper = "notify-helper"
 )
 

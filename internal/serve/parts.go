@@ -102,16 +102,16 @@ func restOf(rescan time.Duration) time.Duration {
 // New returns what a process needs to serve repos.
 func New(o Options, log zerolog.Logger) (*Parts, error) {
 	warm := 0
-	conn, toWorkers, err := o.Cluster.connect()
-	if err != nil {
-		return nil, err
-	}
 	if o.Self == "" {
 		var err error
 		if o.Self, err = os.Executable(); err != nil {
 			return nil, fmt.Errorf("this binary cannot be found: %w: agents are launched through it", err)
 		}
 		warm = warmShims
+	}
+	conn, toWorkers, err := o.Cluster.connect()
+	if err != nil {
+		return nil, err
 	}
 	look := o.Timing.Look
 	look.Rescan = cmp.Or(look.Rescan, loopsRescan)
@@ -194,9 +194,8 @@ func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOption
 	if err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
-	s := &liveSettings{parts: w, root: root, changed: make(chan struct{}, 1)}
-	s.files.Paths = w.settingsFiles(root)
-	if err := s.read(); err != nil {
+	s, err := w.follow(root)
+	if err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
 	if err := workspace.LeaveRoot(root, state); err != nil {

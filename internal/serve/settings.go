@@ -135,7 +135,7 @@ func (s *liveSettings) engine() engine.Config { return s.now().Engine() }
 // reload reads the settings again, whether or not a file has changed. On an error the old ones stay.
 func (s *liveSettings) reload() {
 	s.parts.personal.forget()
-	_, _ = s.again() // already reported
+	_ = s.again() // already reported
 }
 
 // Close interrupts notices under way.

@@ -202,10 +202,8 @@ func (in Worker) rights(con *console.Console, state, journal string) error {
 }
 
 // journalOf returns the id of the journal that a worker works for.
-func journalOf(state, given string) (string, error) {
-	id := given
-	if id == "" {
-		var err error
+func journalOf(state, given string) (id string, err error) {
+	if id = given; id == "" {
 		if id, err = cluster.Marked(state); err != nil {
 			return "", err
 		}
@@ -221,9 +219,8 @@ func journalOf(state, given string) (string, error) {
 func (w *Parts) work(ctx context.Context, p *workspace.Workspace, id string, in Worker) error {
 	// The first Ctrl-C drains the worker; the second ends the process: see personal.Interrupted.
 	leave, ctx := ctx.Done(), context.WithoutCancel(ctx)
-	s := &liveSettings{parts: w, root: p.Root, changed: make(chan struct{}, 1)}
-	s.files.Paths = w.settingsFiles(p.Root)
-	if err := s.read(); err != nil {
+	s, err := w.follow(p.Root)
+	if err != nil {
 		return err
 	}
 	defer s.Close()
