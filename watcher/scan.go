@@ -58,7 +58,7 @@ type Seen struct {
 
 // memory is what is kept of a folder between scans.
 type memory struct {
-	mu     *sync.Mutex
+	mu     sync.Mutex
 	files  map[string]remembered
 	after  string          // last name returned when a scan stopped at a limit; "" = from the start
 	ahead  []string        // names after it that were already listed, sorted
@@ -78,8 +78,6 @@ type remembered struct {
 	taken     bool
 }
 
-func newMemory() memory { return memory{mu: new(sync.Mutex), files: map[string]remembered{}} }
-
 // Scan reads the files in dir, an added folder, by name in ascending byte order. It skips dotfiles
 // and folders, and returns everything else, readable or not. more means that a limit was reached;
 // the next Scan continues after the last name and may miss newer files until the names begin again.
@@ -87,9 +85,7 @@ func newMemory() memory { return memory{mu: new(sync.Mutex), files: map[string]r
 //
 // After ErrMissing, ErrNotFolder and ErrUnreadable, nothing is known of the folder's content.
 func (w *Watcher) Scan(dir string) (seen []Seen, more bool, err error) {
-	w.mu.Lock()
-	f := w.folders[dir]
-	w.mu.Unlock()
+	f := w.folder(dir)
 	if f == nil {
 		return nil, false, fmt.Errorf("scan %s: %w", dir, ErrNotAdded)
 	}
@@ -129,6 +125,13 @@ func (w *Watcher) Scan(dir string) (seen []Seen, more bool, err error) {
 	return seen, more, nil
 }
 
+// folder returns an added folder; nil if it is none.
+func (w *Watcher) folder(dir string) *folder {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.folders[dir]
+}
+
 // look reads one file and compares it with its previous state.
 func (w *Watcher) look(f *folder, name string, now time.Time) (s Seen, there bool) {
 	data, st, err := atomicfile.OpenRegular(f.path, name, w.opt.MaxBytes)
@@ -158,9 +161,7 @@ func (w *Watcher) look(f *folder, name string, now time.Time) (s Seen, there boo
 // then another file, even if no scan found the name free: it may have been moved away and written
 // again between two scans.
 func (w *Watcher) Taken(dir, name string) {
-	w.mu.Lock()
-	f := w.folders[dir]
-	w.mu.Unlock()
+	f := w.folder(dir)
 	if f == nil {
 		return
 	}

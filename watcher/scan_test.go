@@ -62,7 +62,7 @@ func TestFileWhileListing(t *testing.T) {
 		}
 		return now
 	}
-	w := &Watcher{opt: o, wake: make(chan struct{}, 1), folders: map[string]*folder{dir: {name: dir, path: dir, memory: newMemory()}}}
+	w := &Watcher{opt: o, wake: make(chan struct{}, 1), folders: map[string]*folder{dir: {name: dir, path: dir, memory: memory{files: map[string]remembered{}}}}}
 	if seen := scan(t, w, dir); len(seen) != 1 || seen[0].FirstSeen.Before(seen[0].Stat.ModTime) {
 		t.Errorf("%+v", seen)
 	}

@@ -269,7 +269,7 @@ func (w *Watcher) Add(dir string) error {
 		return fmt.Errorf("watch %s: %w", dir, err)
 	}
 	now := w.opt.Now()
-	f := &folder{name: dir, path: path, nextRescan: now, nextCheck: now, memory: newMemory()}
+	f := &folder{name: dir, path: path, nextRescan: now, nextCheck: now, memory: memory{files: map[string]remembered{}}}
 	w.mu.Lock()
 	switch {
 	case w.closed:

@@ -44,6 +44,15 @@ func (n *Notes) Note(what, why string) {
 	}
 }
 
+// NoteError records an error; nil ends its note.
+func (n *Notes) NoteError(what string, err error) {
+	why := ""
+	if err != nil {
+		why = err.Error()
+	}
+	n.Note(what, why)
+}
+
 // Logf logs an error that stops nothing.
 func (n *Notes) Logf(format string, args ...any) {
 	if n.Log != nil {

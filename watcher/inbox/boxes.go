@@ -1,6 +1,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,12 +36,12 @@ func (x *Inbox) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Event, 
 	x.one.Lock()
 	defer x.one.Unlock()
 	err = x.There()
-	x.Note("repo", bareWhy(err))
+	x.NoteError("repo", err)
 	if err != nil {
 		return nil, false, fmt.Errorf("inbox: %w", err)
 	}
 	if !layout.IsDir(x.Signals()) {
-		if err := x.MakeBelow(".workflow/signals", 0o755); err != nil {
+		if err := x.MakeBelow(layout.SignalsDir, 0o755); err != nil {
 			return nil, false, fmt.Errorf("inbox: %w", err)
 		}
 	}
@@ -51,7 +52,8 @@ func (x *Inbox) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Event, 
 	} else {
 		boxes = x.some(in)
 	}
-	s := scan{x: x, in: in, digests: map[string]string{}, left: map[string]int{}, settle: x.opt.Settle()}
+	s := scan{x: x, in: in, digests: map[string]string{}, left: map[string]int{}, levels: map[string]string{},
+		settle: x.opt.Settle()}
 	before := x.overNow(boxes)
 	for _, b := range boxes {
 		if err := s.box(ctx, b); err != nil {
@@ -66,10 +68,7 @@ func (x *Inbox) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Event, 
 		x.release(boxes)
 	}
 	slices.SortStableFunc(s.seen, func(a, b engine.FileSeen) int {
-		if c := s.rank(a) - s.rank(b); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(s.rank(a)-s.rank(b), strings.Compare(a.Name, b.Name))
 	})
 	out := make([]engine.Event, len(s.seen))
 	for i := range s.seen {
@@ -79,14 +78,6 @@ func (x *Inbox) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Event, 
 		out = append(out, x.counted()...)
 	}
 	return out, s.more, nil
-}
-
-// bareWhy returns an error's text for Health; "" for none.
-func bareWhy(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 // boxes lists the folders to read, and has them watched.
@@ -120,13 +111,11 @@ func (x *Inbox) runBox(out []box, run string) []box {
 		return out
 	}
 	path := filepath.Join(x.Signals(), run)
-	why := ""
+	var err error
 	if !layout.IsDir(path) {
-		if err := x.MakeBelow(".workflow/signals/"+run, 0o755); err != nil {
-			why = err.Error()
-		}
+		err = x.MakeBelow(layout.SignalsDir+"/"+run, 0o755)
 	}
-	x.Note("inbox of "+run, why)
+	x.NoteError("inbox of "+run, err)
 	return append(out, box{path: path, dir: run, must: true})
 }
 

@@ -88,7 +88,7 @@ func New(o Options) (*Inbox, error) {
 		watched: map[string]bool{}, later: map[string]bool{},
 		hinted: map[string]bool{}, places: map[string]string{}, placed: map[string][]string{},
 		private: map[string]privateBox{}, dropped: map[string]int{}}
-	if err := x.MakeBelow(".workflow/signals", 0o755); err != nil {
+	if err := x.MakeBelow(layout.SignalsDir, 0o755); err != nil {
 		x.Logf("the inbox could not be made: %v", err)
 	}
 	return x, x.watch(x.Signals())

@@ -67,14 +67,10 @@ func (s *scan) box(ctx context.Context, b box) error {
 		}
 		s.more = s.more || pass == maxPasses-1
 	}
-	if err == nil {
-		s.x.Note("inbox "+s.x.Shown(b.path), "")
-		return nil
-	}
-	s.x.Note("inbox "+s.x.Shown(b.path), err.Error())
+	s.x.NoteError("inbox "+s.x.Shown(b.path), err)
 	// A file with the name of a run's folder is in the inbox itself, where it is refused and moved
 	// away. It does not block the others.
-	if b.must && (b.dir == "" || !errors.Is(err, watcher.ErrNotFolder)) {
+	if err != nil && b.must && (b.dir == "" || !errors.Is(err, watcher.ErrNotFolder)) {
 		return err
 	}
 	return nil // only sentinels count there; they are seen later
@@ -216,9 +212,6 @@ func (s *scan) level(b box, name string) string {
 	if b.of != "" || b.place != "" {
 		return engine.TrustFile
 	}
-	if s.levels == nil {
-		s.levels = map[string]string{}
-	}
 	run := b.dir
 	if run == "" { // no run given: the one it is for
 		if q := s.asked(engine.FileSeen{Name: name}); q != nil {
@@ -241,11 +234,8 @@ func unwhole(state signals.State) string {
 // settled reports whether the file has been unchanged for long enough.
 func (s *scan) settled(f watcher.Seen) bool {
 	now := s.x.opt.Now()
-	quiet := now.Sub(f.Since)
-	if age := now.Sub(f.Stat.ModTime); age > quiet {
-		quiet = age // it was renamed into place, or we came late
-	}
-	return quiet >= s.settle
+	// It may have been renamed into place, or we came late.
+	return max(now.Sub(f.Since), now.Sub(f.Stat.ModTime)) >= s.settle
 }
 
 // asked returns the round that the file's name may answer; the longest matching gate name wins.

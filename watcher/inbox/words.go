@@ -77,12 +77,12 @@ func (x *Inbox) unread(j job.Job) error {
 
 // attemptInboxes returns the folders that may contain a sentinel of the attempt.
 func (x *Inbox) attemptInboxes(j job.Job) []string {
+	if own := x.privateOf(j.Attempt.Key, j.Run); own != nil {
+		return own // it is held: it can write nowhere else
+	}
 	var dirs []string
 	for _, dir := range append(x.treeInboxes(j.Attempt.Tree), x.Signals()) {
 		dirs = append(dirs, dir, filepath.Join(dir, j.Run))
-	}
-	if own := x.privateOf(j.Attempt.Key, j.Run); own != nil {
-		return own // it is held: it can write nowhere else
 	}
 	return dirs
 }

@@ -47,11 +47,7 @@ func (t *Triggers) files(ctx context.Context, j job.Job, of *engine.Trigger, tel
 		if ctx.Err() != nil {
 			return
 		}
-		why := ""
-		if err != nil {
-			why = err.Error()
-		}
-		t.Note(j.Key, why)
+		t.NoteError(j.Key, err)
 		pause := t.opt.Every()
 		if soon {
 			stirred, pause = nil, min(pause, quiet) // what is being written hints all the time

@@ -42,11 +42,7 @@ func (t *Triggers) issues(ctx context.Context, j job.Job, of *engine.Trigger, te
 		if ctx.Err() != nil {
 			return
 		}
-		why := ""
-		if err != nil {
-			why = forge.Says(err)
-		}
-		t.Note(j.Key, why)
+		t.NoteError(j.Key, said(err))
 		writes := map[string]bool{} // by author, each asked for once
 		for _, i := range open {
 			if told[keyOf(i)] {
@@ -82,13 +78,18 @@ func (t *Triggers) mayWrite(ctx context.Context, at Forge, i forge.Issue) bool {
 
 func (t *Triggers) presentIssues(ctx context.Context, of *engine.Trigger) (keys []string, err error) {
 	_, open, err := t.open(ctx, of)
-	if err != nil {
-		return nil, errors.New(forge.Says(err))
-	}
 	for _, i := range open {
 		keys = append(keys, keyOf(i))
 	}
-	return keys, nil
+	return keys, said(err)
+}
+
+// said returns an error as the forge says it.
+func said(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(forge.Says(err))
 }
 
 func (t *Triggers) open(ctx context.Context, of *engine.Trigger) (Forge, []forge.Issue, error) {

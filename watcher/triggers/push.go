@@ -45,7 +45,7 @@ func (t *Triggers) pushes(ctx context.Context, j job.Job, of *engine.Trigger, te
 		if ctx.Err() != nil {
 			return
 		}
-		t.note(j.Key, err)
+		t.NoteError(j.Key, err)
 		if err == nil && changed {
 			l.see(ctx, branchesOf(now))
 		}
@@ -53,14 +53,6 @@ func (t *Triggers) pushes(ctx context.Context, j job.Job, of *engine.Trigger, te
 			return
 		}
 	}
-}
-
-func (t *Triggers) note(what string, err error) {
-	why := ""
-	if err != nil {
-		why = err.Error()
-	}
-	t.Note(what, why)
 }
 
 // presentTips returns the keys of the commits that branches have here.
@@ -93,6 +85,12 @@ type tip struct{ branch, sha string }
 
 func (p tip) key() string { return p.branch + "@" + p.sha }
 
+// sorted returns tips by branch, each once.
+func sorted(tips []tip) []tip {
+	slices.SortFunc(tips, func(a, b tip) int { return strings.Compare(a.key(), b.key()) })
+	return slices.Compact(tips)
+}
+
 // branchesOf returns the branches of refs, those of remotes too, sorted.
 func branchesOf(refs map[string]string) (out []tip) {
 	for ref, sha := range refs {
@@ -105,8 +103,7 @@ func branchesOf(refs map[string]string) (out []tip) {
 			out = append(out, tip{name, sha})
 		}
 	}
-	slices.SortFunc(out, func(a, b tip) int { return strings.Compare(a.key(), b.key()) })
-	return slices.Compact(out)
+	return sorted(out)
 }
 
 // fits reports whether a branch is one of the trigger's. Those of runs are none.
@@ -133,8 +130,7 @@ func (t *Triggers) remoteTips(ctx context.Context) (out []tip, err error) {
 	for branch, sha := range there {
 		out = append(out, tip{branch, sha})
 	}
-	slices.SortFunc(out, func(a, b tip) int { return strings.Compare(a.key(), b.key()) })
-	return out, err
+	return sorted(out), err
 }
 
 // tipLook compares the commits of branches with those that were reported.
@@ -155,7 +151,7 @@ func (l *tipLook) remote(ctx context.Context, what string) {
 		if ctx.Err() != nil {
 			return
 		}
-		l.t.note(what, err)
+		l.t.NoteError(what, err)
 		l.see(ctx, tips)
 		if !wait(ctx, nil, remoteEvery) {
 			return
