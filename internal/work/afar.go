@@ -18,7 +18,7 @@ func (k *Work) on(j job.Job, st *engine.Step) []string {
 	if len(j.RunInfo.Stubs) > 0 {
 		return nil
 	}
-	return k.launches.Far.On(st)
+	return k.Launches.Far.On(st)
 }
 
 // workOrder is what the work of an attempt starts from.
@@ -28,7 +28,7 @@ func workOrder(j job.Job, st *engine.Step, b tree.Begin) tree.Order {
 
 // folder is where an attempt works.
 func (k *Work) folder(b tree.Begin) tree.Folder {
-	return tree.Folder{Repo: k.opt.Git, Top: b.Top, Own: k.folders.OwnPaths(b)}
+	return tree.Folder{Repo: k.Git, Top: b.Top, Own: k.Folders.OwnPaths(b)}
 }
 
 // send returns what has a worker start the step's agent, or its command.
@@ -54,7 +54,7 @@ func (k *Work) send(ctx context.Context, j job.Job, st *engine.Step, b tree.Begi
 	if f := k.SignalFile(j.Run, st); f != "" && a.Try == 0 {
 		s.Signal = filepath.Base(f)
 	}
-	return k.launches.Far.Agent(a, s)
+	return k.Launches.Far.Agent(a, s)
 }
 
 // returned brings the work of a worker's launch into the attempt's folder. Then it is as if the
@@ -65,7 +65,7 @@ func (k *Work) returned(ctx context.Context, j job.Job, st *engine.Step, end lau
 	if back == nil || back.Commit == "" && back.Refused == "" {
 		return nil
 	}
-	b, err := k.folders.BegunAgain(ctx, j, st)
+	b, err := k.Folders.BegunAgain(ctx, j, st)
 	if err != nil {
 		return err
 	}
@@ -94,12 +94,12 @@ func (k *Work) bring(ctx context.Context, j job.Job, b tree.Begin, o tree.Order,
 	return k.Persist(ctx, j.Key, func() error {
 		r := tree.Received{Tip: o.Base, Refused: back.Refused}
 		if back.Refused == "" {
-			pack, err := k.launches.Far.Stored(ctx, back.Pack)
+			pack, err := k.Launches.Far.Stored(ctx, back.Pack)
 			if err != nil {
 				return err
 			}
 			defer pack.Close()
-			err = k.folders.Alone(func() (err error) {
+			err = k.Folders.Alone(func() (err error) {
 				r, err = k.folder(b).Return(ctx, o, tree.Returned{Commit: back.Commit, Tip: back.Tip}, pack)
 				return err
 			})
@@ -120,7 +120,7 @@ func (k *Work) stopped(ctx context.Context, j job.Job, st *engine.Step) (main *e
 	if st != nil {
 		l.On = k.on(j, st)
 	}
-	end, some, err := k.launches.Far.End(ctx, l)
+	end, some, err := k.Launches.Far.End(ctx, l)
 	if err != nil || some {
 		if end == nil {
 			return nil, some, err
@@ -132,5 +132,5 @@ func (k *Work) stopped(ctx context.Context, j job.Job, st *engine.Step) (main *e
 		}
 		return &end.Exit, true, ctx.Err()
 	}
-	return k.launches.StopAll(ctx, j.Key)
+	return k.Launches.StopAll(ctx, j.Key)
 }

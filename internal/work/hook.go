@@ -23,16 +23,16 @@ func (k *Work) Hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 	if command == nil {
 		return &engine.ProcessEnded{}
 	}
-	end, err := k.launches.Ensure(ctx, launch.Order{Key: j.Key, Dir: rel}, func() (launch.Process, error) {
+	end, err := k.Launches.Ensure(ctx, launch.Order{Key: j.Key, Dir: rel}, func() (launch.Process, error) {
 		env := j.Env
 		if env == nil {
 			env = &engine.Env{Run: j.Run, Workflow: j.RunInfo.Workflow, Vars: j.Vars}
 		}
-		argv, err := k.launches.Command(j, command, env, rel, stub.Turn{}, "")
+		argv, err := k.Launches.Command(j, command, env, rel, stub.Turn{}, "")
 		if err != nil {
 			return launch.Process{}, err
 		}
-		p, vars := launch.Process{Cwd: k.folders.Home(j), Argv: argv},
+		p, vars := launch.Process{Cwd: k.Folders.Home(j), Argv: argv},
 			map[string]string{"SLUICE_STATUS": j.RunInfo.Phase, "SLUICE_UNPASSED": strconv.Itoa(j.RunInfo.Unpassed)}
 		if j.RunInfo.TaskStatus != "" {
 			vars["SLUICE_TASK_STATUS"] = j.RunInfo.TaskStatus
@@ -40,7 +40,7 @@ func (k *Work) Hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 		var w launch.Who
 		if j.Proc.Step != "" {
 			st := j.Spec.Step(j.Proc.Step)
-			b, err := k.folders.Begun(ctx, j, st, j.Attempt.N)
+			b, err := k.Folders.Begun(ctx, j, st, j.Attempt.N)
 			if err != nil {
 				return launch.Process{}, err
 			}
@@ -48,24 +48,24 @@ func (k *Work) Hook(ctx context.Context, j job.Job) *engine.ProcessEnded {
 			if b.Look != "" {
 				commit = b.Look // nothing else will be taken
 			}
-			if p.Judged, err = k.judges.JudgeAt(ctx, j, b, commit, j.Key); err != nil {
+			if p.Judged, err = k.Judges.JudgeAt(ctx, j, b, commit, j.Key); err != nil {
 				return launch.Process{}, err
 			}
-			w, vars, p.Cwd = k.launches.Whose(st.Role(), j.Turn), job.StepVars(j, st), p.Judged.Host
+			w, vars, p.Cwd = k.Launches.Whose(st.Role(), j.Turn), job.StepVars(j, st), p.Judged.Host
 			p.Who = w
 			if p.Work, err = k.hookWork(ctx, j, st, p.Judged); err != nil {
 				return launch.Process{}, err
 			}
 			vars["SLUICE_STATUS"] = j.Attempt.Status
 		}
-		p.Env, err = k.launches.Environ(j, w, j.Key, nil, vars)
+		p.Env, err = k.Launches.Environ(j, w, j.Key, nil, vars)
 		return p, err
 	})
 	if err != nil {
 		return nil
 	}
 	if j.Proc.Step != "" {
-		k.launches.Receive(ctx, j)
+		k.Launches.Receive(ctx, j)
 	}
 	ev := &engine.ProcessEnded{Exit: end.Exit}
 	// A hook that cannot be started is recorded; it stops nothing.
@@ -86,12 +86,12 @@ func (k *Work) hookWork(ctx context.Context, j job.Job, st *engine.Step, seen la
 	if j.RunInfo.Workspace == "" {
 		return &o, nil // from HEAD: the branch has the agent's commits
 	}
-	head, err := k.opt.Git.Head(ctx, seen.Agents.Top)
+	head, err := k.Git.Head(ctx, seen.Agents.Top)
 	if err != nil {
 		return nil, err
 	}
 	var no *tree.Refused
-	if o.Base, err = k.folders.Tip(o, head); errors.As(err, &no) {
+	if o.Base, err = k.Folders.Tip(o, head); errors.As(err, &no) {
 		return nil, nil
 	}
 	return &o, err

@@ -35,7 +35,7 @@ func (k *Work) Offer(ctx context.Context, j job.Job, emit func(engine.Event)) en
 		<-ctx.Done()
 		return nil
 	}
-	k.inbox.Expect(j)
+	k.Inbox.Expect(j)
 	var no *job.Refusal
 	if !k.Retry(ctx, j.Key, func() error {
 		err := k.layOut(ctx, j, st)
@@ -56,14 +56,14 @@ func (k *Work) Offer(ctx context.Context, j job.Job, emit func(engine.Event)) en
 // layOut creates the worktree, the prompt and the offer's file.
 func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 	rel := k.LaunchDir(j.Run, st.ID, j.Attempt.N, j.K)
-	if err := k.launches.Expose(j.Run, "",
+	if err := k.Launches.Expose(j.Run, "",
 		fmt.Sprintf("step %s is on offer: it is done outside the sandbox", st.ID)); err != nil {
 		return err
 	}
-	if err := k.folders.FirstLaunch(j); err != nil {
+	if err := k.Folders.FirstLaunch(j); err != nil {
 		return err
 	}
-	b, err := k.folders.Begun(ctx, j, st, j.Attempt.N)
+	b, err := k.Folders.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return err
 	}
@@ -71,9 +71,9 @@ func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil // already on offer: its sources may have been used up
 	}
-	prompt, answer := k.launches.PromptOf(rel)
+	prompt, answer := k.Launches.PromptOf(rel)
 	told := *st
-	if st.Answer != nil && st.Agent != nil {
+	if st.Answer != nil {
 		// No process ends whose answer file could be read.
 		agent := *st.Agent
 		agent.Prompt = engine.Text{Eval: func(env *engine.Env) (string, error) {
@@ -83,14 +83,14 @@ func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 		}}
 		told.Agent = &agent
 	}
-	text, err := k.collector.StepPrompt(ctx, j, &told, b, k.launches.Whose(st.Role(), j.Turn), answer)
+	text, err := k.Collector.StepPrompt(ctx, j, &told, b, k.Launches.Whose(st.Role(), j.Turn), answer)
 	if err != nil {
 		return err
 	}
 	if err := k.WriteFile(rel+"/prompt.md", []byte(text)); err != nil {
 		return err
 	}
-	inputs, _, err := k.folders.Inputs(j, st, b.Dir)
+	inputs, _, err := k.Folders.Inputs(j, st, b.Dir)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (k *Work) failedOffer(j job.Job, st *engine.Step, no *job.Refusal) engine.E
 		name = filepath.Base(f)
 	}
 	return engine.FileSeen{
-		Name: name, Dir: j.Run, Written: k.opt.Now(), TokenOf: j.Key,
+		Name: name, Dir: j.Run, Written: k.Now(), TokenOf: j.Key,
 		By: engine.Actor{Who: "sluice", Via: "daemon", Trust: engine.TrustFile},
 		Sentinel: &engine.Sentinel{Step: st.ID, Status: engine.StatusFailed, Summary: no.Error(), Run: j.Run,
 			Attempt: j.Attempt.N, Launch: j.K},

@@ -92,19 +92,20 @@ func (k *Work) prune(live, known []string) error {
 		flow, n := layout.NumberOf(run)
 		return n > 0 && n < newest[flow] || layout.ChildRun(run) && oldChild(run, newest, keep)
 	}
-	k.inbox.ForgetRuns(func(run string) bool { return old(run) && !slices.Contains(live, run) })
+	kept := func(run string) bool { return keep[run] }
+	k.Inbox.ForgetRuns(func(run string) bool { return old(run) && !slices.Contains(live, run) })
 	for _, c := range []struct {
 		dir    string
 		remove func(string) error
 		stays  func(run string) bool
 	}{
-		{filepath.Join(k.State, layout.AttemptsDir), os.RemoveAll, func(run string) bool { return keep[run] }},
-		{filepath.Join(k.State, layout.LaunchesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
-		{filepath.Join(k.State, layout.GitsDir), tree.Remove, func(run string) bool { return keep[run] }},
-		{filepath.Join(k.State, layout.HomesDir), os.RemoveAll, func(run string) bool { return keep[run] }},
+		{filepath.Join(k.State, layout.AttemptsDir), os.RemoveAll, kept},
+		{filepath.Join(k.State, layout.LaunchesDir), os.RemoveAll, kept},
+		{filepath.Join(k.State, layout.GitsDir), tree.Remove, kept},
+		{filepath.Join(k.State, layout.HomesDir), os.RemoveAll, kept},
 		// Of a run that ended before a scan saw its inbox. One with files stays.
 		{k.Signals(), removeEmpty, func(run string) bool {
-			return slices.Contains(live, run) || k.inbox.Watched(filepath.Join(k.Signals(), run))
+			return slices.Contains(live, run) || k.Inbox.Watched(filepath.Join(k.Signals(), run))
 		}},
 	} {
 		entries, err := os.ReadDir(c.dir)
@@ -119,8 +120,8 @@ func (k *Work) prune(live, known []string) error {
 			}
 		}
 	}
-	if k.opt.Git != nil {
-		return k.opt.Git.Forget()
+	if k.Git != nil {
+		return k.Git.Forget()
 	}
 	return nil
 }

@@ -19,11 +19,11 @@ import (
 // Step runs a step's process; nil = ctx ended first.
 func (k *Work) Step(ctx context.Context, j job.Job, emit func(engine.Event)) *engine.ProcessEnded {
 	st := j.Spec.Step(j.Proc.Step)
-	k.inbox.Expect(j)
+	k.Inbox.Expect(j)
 	ev, lost := &engine.ProcessEnded{}, error(nil)
-	a, err := k.launches.Converse(ctx, launch.Question{
+	a, err := k.Launches.Converse(ctx, launch.Question{
 		Order: launch.Order{Key: j.Key, Dir: k.JobDir(j), Agent: st.Run == nil,
-			Idle:  k.launches.Idle(st.Role(), st.IdleTimeout),
+			Idle:  k.Launches.Idle(st.Role(), st.IdleTimeout),
 			Since: j.Attempt.Launched, Clock: launch.NewClock(j, j.Attempt.Deadline, emit), On: k.on(j, st),
 			Found: j.Found},
 		Undenied: st.Signal.Type != engine.SignalExit, // its signal decides
@@ -35,9 +35,9 @@ func (k *Work) Step(ctx context.Context, j job.Job, emit func(engine.Event)) *en
 				}
 			}
 			if t.Try == 0 && end.Dir != "" { // something was started
-				k.inbox.Readable(ctx, j, st)
+				k.Inbox.Readable(ctx, j, st)
 				if !end.Clean() {
-					k.inbox.TakenIn(ctx, j, st)
+					k.Inbox.TakenIn(ctx, j, st)
 				}
 			}
 			ev.Answer, err = k.answer(j, st, t, end)
@@ -56,10 +56,10 @@ func (k *Work) Step(ctx context.Context, j job.Job, emit func(engine.Event)) *en
 	}
 	k.keepOutput(ev, j, st, a.First)
 	if st.Run == nil {
-		k.launches.Log.Sum(j.Key, ev)
+		k.Launches.Log.Sum(j.Key, ev)
 	}
-	k.launches.Receive(ctx, j)
-	k.folders.Salvage(ctx, j, st)
+	k.Launches.Receive(ctx, j)
+	k.Folders.Salvage(ctx, j, st)
 	return ev
 }
 
@@ -71,33 +71,28 @@ func (k *Work) keepOutput(ev *engine.ProcessEnded, j job.Job, st *engine.Step, e
 		ev.Output = end.Output()
 	case readsStdout(j.Spec):
 		ev.Output = end.Stdout(engine.MaxOutput)
-	case st.Signal.Type != engine.SignalExit && !k.said(j, st):
+	case st.Signal.Type != engine.SignalExit && k.Inbox.Sentinel(j, st) == nil:
 		ev.Output = end.Output()
 	}
-}
-
-// said reports whether the attempt's sentinel is in its inbox or was taken in.
-func (k *Work) said(j job.Job, st *engine.Step) bool {
-	return k.inbox.Sentinel(j, st) != nil
 }
 
 // prepare creates what a launch of the step needs, and returns its process. A correction does no
 // work: it has no signal, may not write to .workflow/, and its commits are discarded.
 func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch.Turn) (launch.Process, error) {
 	if t.Try == 0 {
-		if err := k.folders.FirstLaunch(j); err != nil {
+		if err := k.Folders.FirstLaunch(j); err != nil {
 			return launch.Process{}, err
 		}
 	}
-	b, err := k.folders.Begun(ctx, j, st, j.Attempt.N)
+	b, err := k.Folders.Begun(ctx, j, st, j.Attempt.N)
 	if err != nil {
 		return launch.Process{}, err
 	}
 	vars := job.StepVars(j, st)
 	p := launch.Process{Cwd: b.Dir, Judged: launch.Judged{Begin: b},
-		Work: &tree.Order{Run: j.Run, Step: st.ID, N: j.Attempt.N, Base: b.Head}}
+		Work: new(workOrder(j, st, b))}
 	if b.Look != "" {
-		if p.Judged, err = k.judges.LookFrom(ctx, b, t.Key); err != nil {
+		if p.Judged, err = k.Judges.LookFrom(ctx, b, t.Key); err != nil {
 			return p, err
 		}
 		b, p.Cwd, p.Work = p.Judged.Begin, p.Judged.Host, nil
@@ -105,7 +100,7 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 	if t.Try > 0 {
 		p.Work = nil
 	} else {
-		if f := k.collector.SignalTold(j, st); f != "" {
+		if f := k.Collector.SignalTold(j, st); f != "" {
 			vars["SLUICE_SIGNAL"] = f
 		}
 		if p.Writes, err = k.declared(st, j.Env); err != nil {
@@ -115,15 +110,15 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 	if st.Run != nil {
 		return k.command(ctx, j, st, b, t, p, vars)
 	}
-	w, err := k.launches.StepPlayer(j, st, b.Dir, t.Dir, t.Try)
+	w, err := k.Launches.StepPlayer(j, st, b.Dir, t.Dir, t.Try)
 	if err != nil {
 		return p, err
 	}
-	_, answer := k.launches.PromptOf(t.Dir)
+	_, answer := k.Launches.PromptOf(t.Dir)
 	if w.Afar = len(k.on(j, st)) > 0; w.Afar {
 		answer = ""
 	}
-	text, err := k.collector.StepPrompt(ctx, j, st, b, w, answer)
+	text, err := k.Collector.StepPrompt(ctx, j, st, b, w, answer)
 	if err != nil {
 		return p, err
 	}
@@ -137,16 +132,16 @@ func (k *Work) prepare(ctx context.Context, j job.Job, st *engine.Step, t launch
 
 func (k *Work) command(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, l launch.Turn,
 	p launch.Process, vars map[string]string) (launch.Process, error) {
-	if _, err := k.folders.Needed(ctx, j, st, b); err != nil {
+	if _, err := k.Folders.Needed(ctx, j, st, b); err != nil {
 		return p, err
 	}
 	t := job.Turn(j, j.Attempt.N, 0)
 	t.Step = st.ID
-	argv, err := k.launches.Command(j, st.Run, j.Env, l.Dir, t, b.Dir)
+	argv, err := k.Launches.Command(j, st.Run, j.Env, l.Dir, t, b.Dir)
 	if err != nil {
 		return p, err
 	}
-	return k.begin(ctx, j, st, b, p, launch.Ask{Turn: l, Job: j, Who: k.launches.Whose(st.Role(), j.Turn), Cwd: p.Cwd,
+	return k.begin(ctx, j, st, b, p, launch.Ask{Turn: l, Job: j, Who: k.Launches.Whose(st.Role(), j.Turn), Cwd: p.Cwd,
 		Argv: argv, Env: st.Env, Vars: vars})
 }
 
@@ -156,14 +151,14 @@ func (k *Work) begin(ctx context.Context, j job.Job, st *engine.Step, b tree.Beg
 	if len(k.on(j, st)) > 0 {
 		return k.send(ctx, j, st, b, a, p.Work != nil)
 	}
-	started, err := k.launches.Agent(a)
+	started, err := k.Launches.Agent(a)
 	started.Judged, started.Writes, started.Work = p.Judged, p.Writes, p.Work
 	return started, err
 }
 
 // declared returns the folders below .workflow/ of a held step's outputs.
 func (k *Work) declared(st *engine.Step, env *engine.Env) ([]string, error) {
-	if box, _ := k.launches.Box(); box == nil {
+	if box, _ := k.Launches.Box(); box == nil {
 		return nil, nil
 	}
 	made, _, err := job.Outputs(st.Outputs, env)
@@ -184,7 +179,7 @@ func (k *Work) answer(j job.Job, st *engine.Step, t launch.Turn, end launch.Ende
 	if end.Dir == "" {
 		return nil, nil
 	}
-	in := gates.VerdictInput{WantToken: k.Token(t.Key), AnswerFile: k.launches.AnswerFile(t.Dir),
+	in := gates.VerdictInput{WantToken: k.Token(t.Key), AnswerFile: k.Launches.AnswerFile(t.Dir),
 		Structured: end.Structured()}
 	if st.Answer == nil {
 		data, err := gates.Find(in, nil)
@@ -204,9 +199,8 @@ func (k *Work) answer(j job.Job, st *engine.Step, t launch.Turn, end launch.Ende
 		_, err := judge.ReadAnswer(j, st, data)
 		return err
 	})
-	if said := k.sentinelAnswer(j, st); err != nil && said != nil {
-		// The sentinel contains the answer, which is read with it and checked with the outputs.
-		return nil, nil
+	if err != nil && k.sentinelAnswers(j, st) {
+		return nil, nil // its answer is read with it and checked with the outputs
 	}
 	if errors.Is(err, gates.ErrNothing) {
 		if !end.Clean() {
@@ -218,32 +212,29 @@ func (k *Work) answer(j job.Job, st *engine.Step, t launch.Turn, end launch.Ende
 		data, err = judge.ReadAnswer(j, st, data)
 	}
 	if err != nil {
-		k.collector.KeepReply(t.Dir, end)
+		k.Collector.KeepReply(t.Dir, end)
 		return nil, err
 	}
 	return data, nil
 }
 
-// sentinelAnswer returns the valid answer in the attempt's sentinel, if any.
-func (k *Work) sentinelAnswer(j job.Job, st *engine.Step) json.RawMessage {
-	data := k.inbox.Sentinel(j, st)
+// sentinelAnswers reports whether the attempt's sentinel has a valid answer, or says that there is none to ask for.
+func (k *Work) sentinelAnswers(j job.Job, st *engine.Step) bool {
+	data := k.Inbox.Sentinel(j, st)
 	if data == nil {
-		return nil
+		return false
 	}
 	s, state, _ := signals.ParseSentinel(data)
-	if state != signals.Whole {
-		return nil
+	switch {
+	case state != signals.Whole:
+		return false
+	case s.Status != signals.Done:
+		return true
+	case s.Answer == nil:
+		return false
 	}
-	if s.Status != signals.Done {
-		return json.RawMessage("null") // it is not done: no answer is asked for
-	}
-	if s.Answer == nil {
-		return nil
-	}
-	if _, err := gates.ReadAnswer(s.Answer, st.Answer); err != nil {
-		return nil
-	}
-	return s.Answer
+	_, err := gates.ReadAnswer(s.Answer, st.Answer)
+	return err == nil
 }
 
 // readsStdout reports whether an expression of the spec reads a step's output.

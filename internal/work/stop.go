@@ -10,7 +10,7 @@ import (
 
 // Stop ends everything started under the job's key. What had ended by itself keeps its end.
 func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
-	ev := engine.ProcessEnded{Run: j.Run, Key: j.Key, Day: launch.DayOf(k.opt.Now()),
+	ev := engine.ProcessEnded{Run: j.Run, Key: j.Key, Day: launch.DayOf(k.Now()),
 		Exit: engine.Exit{Code: -1, Lost: true}}
 	if j.Proc.Forge { // nothing runs here
 		ev.Exit = engine.Exit{Code: -1, Stopped: true}
@@ -34,12 +34,12 @@ func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 	case some:
 		ev.Exit = engine.Exit{Code: -1, Stopped: true}
 	}
+	end := launch.Ended{Exit: ev.Exit, Dir: k.Path(k.JobDir(j))}
 	if st != nil {
-		end := k.launches.Told(j.Key,
-			launch.Ended{Exit: ev.Exit, Dir: k.Path(k.JobDir(j))})
+		end = k.Launches.Told(j.Key, end)
 		ev.Exit.Usage = end.Exit.Usage
-		defer k.folders.Salvage(ctx, j, st)
-		defer k.launches.Receive(ctx, j)
+		defer k.Folders.Salvage(ctx, j, st)
+		defer k.Launches.Receive(ctx, j)
 		if answer, err := k.answer(j, st, launch.Turn{Key: j.Key, Dir: k.JobDir(j)}, end); err == nil {
 			ev.Answer = answer
 		}
@@ -47,9 +47,8 @@ func (k *Work) Stop(ctx context.Context, j job.Job) engine.Event {
 			ev.Output = end.Output()
 		}
 	} else if j.Proc.Kind == engine.ProcReview && j.Round != nil {
-		ev.Exit.Usage = k.launches.Told(j.Key,
-			launch.Ended{Exit: ev.Exit, Dir: k.Path(k.JobDir(j))}).Exit.Usage
+		ev.Exit.Usage = k.Launches.Told(j.Key, end).Exit.Usage
 	}
-	k.launches.LeaveTalk(j.Key) // if its result was not read
+	k.Launches.LeaveTalk(j.Key) // if its result was not read
 	return ev
 }

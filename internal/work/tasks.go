@@ -35,7 +35,7 @@ type taskFile struct {
 func (k *Work) LookAtTasks(ctx context.Context, j job.Job) engine.Event {
 	// The list's changes are compared with what was there.
 	if st := j.Spec.Step(j.Step); st != nil && j.Attempt != nil {
-		if _, err := k.folders.BegunAgain(ctx, j, st); ctx.Err() != nil {
+		if _, err := k.Folders.BegunAgain(ctx, j, st); ctx.Err() != nil {
 			return nil
 		} else if err != nil {
 			k.Logf("%s: %v", j.Key, err)
@@ -241,8 +241,7 @@ func (k *Work) SaveTasks(ctx context.Context, j job.Job) engine.Event {
 	case ctx.Err() != nil:
 		return nil
 	case err != nil:
-		ev.Why = fmt.Sprintf("the task file %s cannot be written: %s", j.Tasks.Path, fault.WithoutPath(err))
-		k.Logf("%s: %s", j.Key, ev.Why)
+		ev.Why = k.unwritten(j, err)
 	case other != nil:
 		return k.tasksSeen(j, other)
 	}
@@ -258,7 +257,7 @@ func (k *Work) rewrite(j job.Job, f *taskFile) (string, error) {
 		}
 		changes = append(changes, tasks.Change(c))
 	}
-	data, changed := f.file.With(changes, k.opt.Now())
+	data, changed := f.file.With(changes, k.Now())
 	if !changed {
 		return f.stamp, nil
 	}
@@ -271,7 +270,7 @@ func (k *Work) rewrite(j job.Job, f *taskFile) (string, error) {
 		return "", err
 	}
 	var st atomicfile.Stat
-	err = k.folders.Alone(func() (err error) {
+	err = k.Folders.Alone(func() (err error) {
 		st, err = atomicfile.Replace(path, data, f.stat.Mode.Perm(), f.stat)
 		return err
 	})

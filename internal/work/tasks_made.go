@@ -37,15 +37,14 @@ func (k *Work) makeTasks(ctx context.Context, j job.Job) (why string) {
 			old, st, err := atomicfile.OpenRegular(filepath.Dir(path), filepath.Base(path), tasks.MaxBytes)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return k.folders.Put(rel, k.Root, data)
+				return k.Folders.Put(rel, k.Root, data)
 			case errors.Is(err, atomicfile.ErrNotRegular):
-				why = rel + " is there already, and no regular file: move it away, then `sluice retry " + j.Run + " " + j.Step + "`"
+				why = inTheWay(j, "no regular file")
 				return nil
 			case err == nil && string(old) == string(data):
 				return nil
 			case !j.Tasks.Own && (err == nil || errors.Is(err, atomicfile.ErrTooLarge)):
-				why = rel + " is there already, and this run has not written it: move it away, then `sluice retry " + j.Run +
-					" " + j.Step + "`"
+				why = inTheWay(j, "this run has not written it")
 				return nil
 			case err != nil:
 				return err
@@ -53,7 +52,7 @@ func (k *Work) makeTasks(ctx context.Context, j job.Job) (why string) {
 			if err := k.WriteFile(k.JobDir(j)+"/"+filepath.Base(rel)+beforeEnding, old); err != nil {
 				return err
 			}
-			err = k.folders.Alone(func() error {
+			err = k.Folders.Alone(func() error {
 				_, err := atomicfile.Replace(path, data, st.Mode.Perm(), st)
 				return err
 			})
@@ -63,9 +62,21 @@ func (k *Work) makeTasks(ctx context.Context, j job.Job) (why string) {
 		}
 	})
 	if err != nil && why == "" {
-		why = fmt.Sprintf("the task file %s cannot be written: %s", rel, fault.WithoutPath(err))
-		k.Logf("%s: %s", j.Key, why)
+		why = k.unwritten(j, err)
 	}
+	return why
+}
+
+// inTheWay returns why a file that is there is not written anew.
+func inTheWay(j job.Job, what string) string {
+	return fmt.Sprintf("%s is there already, and %s: move it away, then `sluice retry %s %s`", j.Tasks.Path, what, j.Run,
+		j.Step)
+}
+
+// unwritten returns why the task file is not written, which is logged too.
+func (k *Work) unwritten(j job.Job, err error) string {
+	why := fmt.Sprintf("the task file %s cannot be written: %s", j.Tasks.Path, fault.WithoutPath(err))
+	k.Logf("%s: %s", j.Key, why)
 	return why
 }
 

@@ -53,7 +53,7 @@ func TestTaskFileEditedMeanwhile(t *testing.T) {
 	if got, _ := os.ReadFile(path); string(got) != edit {
 		t.Errorf("the edit is lost: %s", got)
 	}
-	e.opt.Now = func() time.Time { put(`{"tasks": [{"id": "C"}]}`); return time.Now() } // the writing is under way by then
+	e.Now = func() time.Time { put(`{"tasks": [{"id": "C"}]}`); return time.Now() } // the writing is under way by then
 	read, err = e.taskFile("to-do.json")
 	if err != nil {
 		t.Fatal(err)

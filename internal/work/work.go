@@ -31,14 +31,9 @@ type Options struct {
 
 // Work carries out the work of one repo's attempts.
 type Work struct {
+	Options
 	layout.Layout
 	*health.Notes
-	opt       Options
-	judges    *judge.Judges
-	collector *collect.Collector
-	launches  *launch.Launches
-	folders   *folders.Folders
-	inbox     *inbox.Inbox
 
 	listMu sync.Mutex
 	lists  map[string]*taskFile // last read task files, by path
@@ -46,7 +41,5 @@ type Work struct {
 
 // New returns the Work of a repo.
 func New(o Options) *Work {
-	return &Work{Layout: o.Folders.Layout, Notes: o.Folders.Notes, opt: o, judges: o.Judges, collector: o.Collector,
-		launches: o.Launches, folders: o.Folders,
-		inbox: o.Inbox, lists: map[string]*taskFile{}}
+	return &Work{Options: o, Layout: o.Folders.Layout, Notes: o.Folders.Notes, lists: map[string]*taskFile{}}
 }

@@ -30,19 +30,18 @@ func (k *Work) Write(ctx context.Context, j job.Job) engine.Event {
 		return ev
 	}
 	if j.Write.Kind != "" {
-		do := map[string]func(context.Context, job.Job) string{engine.WriteAdvance: k.folders.Advance,
-			engine.WriteRewind: k.folders.Rewind, engine.WriteLand: k.folders.Land}[j.Write.Kind]
+		do := map[string]func(context.Context, job.Job) string{engine.WriteAdvance: k.Folders.Advance,
+			engine.WriteRewind: k.Folders.Rewind, engine.WriteLand: k.Folders.Land}[j.Write.Kind]
 		if ev.Why = do(ctx, j); ctx.Err() != nil {
 			return nil
 		}
 		return ev
 	}
-	g := j.Spec
-	if g == nil || g.Gate(j.Write.Gate) == nil || j.Round == nil {
+	if j.Spec == nil || j.Spec.Gate(j.Write.Gate) == nil || j.Round == nil {
 		ev.Why = "its gate or round is not known"
 		return ev
 	}
-	gate := g.Gate(j.Write.Gate)
+	gate := j.Spec.Gate(j.Write.Gate)
 	if j.Write.File == 0 {
 		ev.Why = strings.Join(k.gateOutputs(ctx, j, gate), "; ")
 	} else {
@@ -51,7 +50,7 @@ func (k *Work) Write(ctx context.Context, j job.Job) engine.Event {
 			if err := k.own(j.Write.Path, j.Run); err != nil {
 				return err
 			}
-			return k.folders.Put(j.Write.Path, k.Root, data)
+			return k.Folders.Put(j.Write.Path, k.Root, data)
 		})
 		if err != nil {
 			ev.Why = fmt.Sprintf("%s: %v", j.Write.Path, err)
@@ -71,7 +70,7 @@ func (k *Work) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) []str
 	if st == nil || j.Attempt == nil {
 		return []string{"its step is not known"}
 	}
-	b, err := k.folders.BegunAgain(ctx, j, st)
+	b, err := k.Folders.BegunAgain(ctx, j, st)
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -81,7 +80,7 @@ func (k *Work) gateOutputs(ctx context.Context, j job.Job, g *engine.Gate) []str
 			return []string{err.Error()}
 		}
 	}
-	why := k.folders.WriteValues(ctx, j.Key, g.Outputs, &env, b.Dir)
+	why := k.Folders.WriteValues(ctx, j.Key, g.Outputs, &env, b.Dir)
 	if err := k.noteWritten(ctx, j, b, g.Outputs, &env); err != nil {
 		why = append(why, err.Error())
 	}
@@ -97,7 +96,7 @@ func (k *Work) noteWritten(ctx context.Context, j job.Job, b tree.Begin, outs []
 	if err != nil {
 		return err
 	}
-	return k.folders.NoteFolder(ctx, j, b.Top, func(r *folders.Record) {
+	return k.Folders.NoteFolder(ctx, j, b.Top, func(r *folders.Record) {
 		for _, p := range written {
 			rel, err := filepath.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(p)))
 			if rel = filepath.ToSlash(rel); err == nil && !layout.IsState(p) && !slices.Contains(r.Written, rel) {
