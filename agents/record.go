@@ -99,7 +99,7 @@ func digest(s string) string {
 
 // readIdentity reads a pid file; fs.ErrNotExist means never launched.
 func readIdentity(pidFile string) (identity, error) {
-	data, err := readBounded(pidFile, maxRecordBytes)
+	data, err := readRecord(pidFile)
 	if err != nil {
 		return identity{}, err
 	}
@@ -142,7 +142,7 @@ func identityIn(pidFile string, data []byte) (id identity, err error) {
 // not a record.
 func readExit(dir string) (exitRecord, error) {
 	var r exitRecord
-	data, err := readBounded(filepath.Join(dir, exitFile), maxRecordBytes)
+	data, err := readRecord(filepath.Join(dir, exitFile))
 	if err != nil {
 		return r, err
 	}
@@ -152,12 +152,12 @@ func readExit(dir string) (exitRecord, error) {
 	return r, nil
 }
 
-// readBounded reads a regular file of at most limit bytes. It neither follows a link nor waits for
+// readRecord reads a regular file of a record's size. It neither follows a link nor waits for
 // a pipe's writer, because an agent may reach the folder.
-func readBounded(name string, limit int64) ([]byte, error) {
-	data, err := atomicfile.Read(name, limit)
+func readRecord(name string) ([]byte, error) {
+	data, err := atomicfile.Read(name, maxRecordBytes)
 	if errors.Is(err, atomicfile.ErrNotRegular) || errors.Is(err, atomicfile.ErrTooLarge) {
-		return nil, fmt.Errorf("%s: %w: want a regular file of at most %d bytes: %w", name, errMalformed, limit, err)
+		return nil, fmt.Errorf("%s: %w: want a regular file of at most %d bytes: %w", name, errMalformed, maxRecordBytes, err)
 	}
 	return data, err
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,8 +46,8 @@ func New(env []string, in io.Reader, out, err io.Writer) *Console {
 
 // Getenv returns a variable of the environment, the last of several.
 func (c *Console) Getenv(name string) string {
-	for i := len(c.Env) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(c.Env[i], name+"="); ok {
+	for _, kv := range slices.Backward(c.Env) {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
 			return v
 		}
 	}

@@ -59,12 +59,9 @@ func Between(least, most int) cobra.PositionalArgs {
 		if len(args) >= least && (most < 0 || len(args) <= most) {
 			return nil
 		}
-		what := "is missing"
+		what := wanted(cmd, len(args)) + " is missing"
 		if len(args) > least {
 			what = "unexpected argument: " + text.Line(args[most])
-		}
-		if len(args) < least {
-			what = wanted(cmd, len(args)) + " is missing"
 		}
 		return fault.Misused("usage: "+cmd.UseLine(), "%s: %s", cmd.CommandPath(), what)
 	}

@@ -14,22 +14,17 @@ import (
 	"sluice/internal/layout"
 	"sluice/internal/settings"
 	"sluice/internal/text"
-	"sluice/specs"
 )
 
 // Agents looks for the agents of all roles, and for their logins. there reports what a spec lacks.
 func Agents(con *console.Console, root string, s settings.Settings, there func(*engine.Spec) error) []Check {
-	files, err := specs.Find(root)
+	all, err := specsOf(root)
 	if err != nil {
 		return nil // reported already
 	}
 	var out []Check
 	said := map[string]bool{}
-	for _, f := range files {
-		spec, faults := specs.LoadFile(f)
-		if len(faults) > 0 {
-			continue
-		}
+	for _, spec := range all {
 		if err := there(spec); err != nil {
 			if what, advice := fault.Split(err); !said[what] {
 				said[what] = true
@@ -40,32 +35,34 @@ func Agents(con *console.Console, root string, s settings.Settings, there func(*
 	if len(out) == 0 {
 		out = append(out, Fine("agents", "all roles have their agents"))
 	}
-	out = append(out, native(con, root, s)...)
+	here := installed(con, root, s)
+	for _, a := range here {
+		if behind := program.Native(a.format, a.file); behind != a.file {
+			out = append(out, Fine("agents", "%s starts %s, the program behind %s", a.name, text.Line(behind), text.Line(a.file)))
+		} else {
+			out = append(out, Fine("agents", "%s starts %s", a.name, text.Line(a.file)))
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
 		if args := s.Roles[name].Args; len(args) > 0 {
 			out = append(out, Fine("agents", "role %s: its agents are launched with %s", name,
 				text.Line(strings.Join(args, " "))))
 		}
 	}
-	return append(out, logins(con, root, s)...)
+	return append(out, logins(con, here)...)
 }
 
-// native names the programs behind launchers from npm, which are what is started.
-func native(con *console.Console, root string, s settings.Settings) []Check {
-	var out []Check
+// agent is an installed agent of a known program.
+type agent struct{ name, format, file string }
+
+func installed(con *console.Console, root string, s settings.Settings) (out []agent) {
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
-		agent := s.Agents[name]
-		if len(agent.Command) == 0 || !program.Known(agent.Format) {
+		a := s.Agents[name]
+		if len(a.Command) == 0 || !program.Known(a.Format) {
 			continue
 		}
-		file, err := agents.LookUp(agent.Command[0], con.Env, root)
-		if err != nil {
-			continue // nobody's role, or said already
-		}
-		if behind := program.Native(agent.Format, file); behind != file {
-			out = append(out, Fine("agents", "%s starts %s, the program behind %s", name, text.Line(behind), text.Line(file)))
-		} else {
-			out = append(out, Fine("agents", "%s starts %s", name, text.Line(file)))
+		if file, err := agents.LookUp(a.Command[0], con.Env, root); err == nil { // else nobody's role, or said already
+			out = append(out, agent{name, a.Format, file})
 		}
 	}
 	return out
@@ -73,17 +70,13 @@ func native(con *console.Console, root string, s settings.Settings) []Check {
 
 // logins checks whether the installed agents have a login: a service lacks the environment in which
 // a person logged in. It is a guess by the files that agents keep, so only a warning.
-func logins(con *console.Console, root string, s settings.Settings) []Check {
+func logins(con *console.Console, here []agent) []Check {
+	if runtime.GOOS != "linux" { // elsewhere a keychain has it
+		return nil
+	}
 	var out []Check
-	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
-		agent := s.Agents[name]
-		if len(agent.Command) == 0 || !program.Known(agent.Format) || runtime.GOOS != "linux" { // elsewhere a keychain has it
-			continue
-		}
-		if _, err := agents.LookUp(agent.Command[0], con.Env, root); err != nil {
-			continue // nobody's role, or said already
-		}
-		file, vars := program.Login(agent.Format, con.Getenv, con.Getenv("HOME"))
+	for _, a := range here {
+		file, vars := program.Login(a.format, con.Getenv, con.Getenv("HOME"))
 		if file == "" || layout.IsFile(file) ||
 			slices.ContainsFunc(vars, func(v string) bool { return con.Getenv(v) != "" }) {
 			continue
@@ -91,7 +84,7 @@ func logins(con *console.Console, root string, s settings.Settings) []Check {
 		out = append(out, Warned("login",
 			"log in with it as this user, or have "+vars[0]+
 				" in the environment (of a service: `sluice service install --env "+vars[0]+"`)",
-			"%s: no login found: neither %s nor a key in the environment", name, file))
+			"%s: no login found: neither %s nor a key in the environment", a.name, file))
 	}
 	return out
 }

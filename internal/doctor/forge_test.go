@@ -23,12 +23,12 @@ func TestForgeOf(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(root, ".workflow/specs/w.yaml"), []byte(spec), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		all := specsOf(root)
+		all, _ := specsOf(root)
 		if len(all) != 1 {
 			t.Fatalf("%s: it cannot be read", spec)
 		}
 		got := ""
-		for _, c := range forgeOf(root) {
+		for _, c := range forgeOf(all) {
 			got += c.Says
 		}
 		if got != says {

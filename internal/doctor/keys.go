@@ -24,7 +24,8 @@ func Keys(ctx context.Context, ring approval.Keyring, store approval.Store, root
 	if err != nil {
 		return []Check{Broken("keys", "", "%v", err)}
 	}
-	out := append(approvers(root, l), forgeOf(root)...)
+	all, _ := specsOf(root) // another check tells why not
+	out := append(approvers(all, l), forgeOf(all)...)
 	if len(l.Signers) == 0 {
 		return out
 	}
@@ -105,42 +106,40 @@ func (c Reach) of(file string) string {
 	if c.Unheld != "" {
 		return c.Unheld
 	}
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real
-	}
+	file = real(file)
 	for _, dir := range append([]string{c.Root}, c.shown...) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil && layout.Inside(real, file) {
+		if layout.Inside(real(dir), file) {
 			return "the sandbox shows them " + dir
 		}
 	}
-	home := c.Home
-	if real, err := filepath.EvalSymlinks(home); err == nil {
-		home = real
-	}
-	if (cage.Plan{Home: home, InPlace: runtime.GOOS == "darwin"}).Sees(file) {
+	if (cage.Plan{Home: real(c.Home), InPlace: runtime.GOOS == "darwin"}).Sees(file) {
 		return "the sandbox shows them the folders of the system"
 	}
 	return ""
 }
 
-// specsOf returns the specs of the repo that can be read.
-func specsOf(root string) []*engine.Spec {
-	files, err := specs.Find(root)
-	if err != nil {
-		return nil // told by another check
+// real returns a path without links, as far as it can be followed.
+func real(path string) string {
+	if followed, err := filepath.EvalSymlinks(path); err == nil {
+		return followed
 	}
-	var out []*engine.Spec
+	return path
+}
+
+// specsOf returns the specs of the repo that can be read.
+func specsOf(root string) (out []*engine.Spec, err error) {
+	files, err := specs.Find(root)
 	for _, f := range files {
 		if spec, faults := specs.LoadFile(f); len(faults) == 0 {
 			out = append(out, spec)
 		}
 	}
-	return out
+	return out, err
 }
 
 // forgeOf warns where a workflow needs gh, and it is not installed.
-func forgeOf(root string) []Check {
-	for _, spec := range specsOf(root) {
+func forgeOf(all []*engine.Spec) []Check {
+	for _, spec := range all {
 		does := ""
 		switch {
 		case spec.AtForge(), spec.OnDone.Land == engine.LandPR:
@@ -160,9 +159,9 @@ func forgeOf(root string) []Check {
 }
 
 // approvers warns of gates that nobody can pass.
-func approvers(root string, l approval.List) []Check {
+func approvers(all []*engine.Spec, l approval.List) []Check {
 	var out []Check
-	for _, spec := range specsOf(root) {
+	for _, spec := range all {
 		for _, g := range spec.Gates {
 			want := g.Reviewer.Approvers
 			if len(want) == 0 && g.Reviewer.Trust != engine.TrustSigned {

@@ -24,12 +24,11 @@ func Notify(ctx context.Context, con *console.Console, root string, n settings.N
 	if n.Webhook.URL != "" {
 		out = append(out, checkWebhook(con, n.Webhook))
 	}
-	others := len(out) > 0
 	switch {
 	case !n.Desktop:
 	case HasDesktop(con):
 		out = append(out, checkDesktop(ctx, con, helper))
-	case others:
+	case len(out) > 0:
 		out = append(out, Fine("notify", "not on the desktop: nobody is logged in at one here"))
 	}
 	if len(out) == 0 {

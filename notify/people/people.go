@@ -116,12 +116,12 @@ func wantsSigned(job job.Job) bool {
 	return job.Config.Trust == engine.TrustSigned || job.Round != nil && job.Round.Trust == engine.TrustSigned
 }
 
-// over reports whether the round of a slot is decided.
-func (p *People) over(name string) bool {
+// at returns the round of a slot, if it is still open.
+func (p *People) at(slot string) (q askedAt, open bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, open := p.asked[name]
-	return !open
+	q, open = p.asked[slot]
+	return q, open
 }
 
 // buttons gives the notice of an open round its slot and its buttons.
@@ -131,13 +131,11 @@ func (p *People) buttons(out *notify.Notice, job job.Job) {
 		return
 	}
 	name := slot(n.Run, n.Gate, n.N)
-	p.mu.Lock()
-	q, open := p.asked[name]
-	p.mu.Unlock()
+	q, open := p.at(name)
 	if !open {
 		return
 	}
-	out.Slot, out.Over = name, func() bool { return p.over(name) }
+	out.Slot, out.Over = name, func() bool { _, open := p.at(name); return !open }
 	switch {
 	case q.state != engine.OnHuman && q.signed:
 		out.Actions = []notify.Action{{Key: pressVeto, Label: "Veto…"}}
@@ -187,9 +185,7 @@ func (p *People) recall(ctx context.Context, job job.Job) {
 // pressed carries a pressed button out.
 func (p *People) pressed(ctx context.Context, press notify.Press,
 	do func(context.Context, daemon.Do) (daemon.Done, error)) {
-	p.mu.Lock()
-	q, open := p.asked[press.Slot]
-	p.mu.Unlock()
+	q, open := p.at(press.Slot)
 	if !open {
 		p.followUp(ctx, q, "Your answer did not count", press.Slot+" was decided already. To see how: sluice log")
 		return
