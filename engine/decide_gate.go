@@ -63,21 +63,18 @@ func (d *judging) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
 				feedback: "no result: " + a.Broken})
 			break
 		}
-		d.ask(r, g, q, "no result: "+a.Broken, false)
+		d.askFor(r, g, q, HumanAsked{Why: "no result: " + a.Broken}, r.unpassed(a)...)
 	case a.Failure != "":
 		d.fail(r, g, q, failure{outcome: OutcomeFail, target: g.OnFail, byKind: "criterion", feedback: a.Failure})
 	case a.Status == StatusBlocked:
-		text := a.Summary
-		if a.Question != "" {
-			text = strings.TrimSpace(text + "\n\n" + a.Question)
-		}
+		text := strings.TrimSpace(a.Summary + "\n\n" + a.Question)
 		to, ok := g.Route(OutcomeBlocked)
 		if w := d.spec(r); w.Inline { // the list decides
 			d.end(r, RunEnded{Phase: RunFailed, Step: g.Step, Why: "blocked: " + clip(text, MaxFeedback), Cause: causeBlocked})
 			break
 		}
 		if !ok || to == Human {
-			d.ask(r, g, q, "blocked: "+text, false)
+			d.askFor(r, g, q, HumanAsked{Why: "blocked: " + text}, r.unpassed(a)...)
 			break
 		}
 		d.fail(r, g, q, failure{outcome: OutcomeBlocked, target: to, route: true, byKind: "step", feedback: text})
@@ -86,7 +83,7 @@ func (d *judging) settledBefore(r *Run, g *Gate, q *Round, a *Attempt) bool {
 		if len(files) == 0 {
 			return false
 		}
-		d.askFor(r, g, q, HumanAsked{Why: whyProtect + strings.Join(files[:min(len(files), 10)], ", "), Protect: true})
+		d.askFor(r, g, q, HumanAsked{}, files...)
 	}
 	return true
 }
@@ -212,8 +209,11 @@ func (d *judging) ask(r *Run, g *Gate, q *Round, why string, forced bool) {
 	d.askFor(r, g, q, HumanAsked{Why: why, Forced: forced})
 }
 
-// askFor asks a person about the round, for the reason in f.
-func (d *judging) askFor(r *Run, g *Gate, q *Round, f HumanAsked) {
+// askFor asks a person about the round, for the reason in f, and about protected files that the step changed.
+func (d *judging) askFor(r *Run, g *Gate, q *Round, f HumanAsked, files ...string) {
+	if f.Protect = len(files) > 0; f.Protect {
+		f.Why = strings.TrimSuffix(whyProtect+strings.Join(files[:min(len(files), 10)], ", ")+"; "+f.Why, "; ")
+	}
 	why := f.Why
 	f.of, f.Gate, f.N, f.Why = Of(r.ID), g.ID, q.N, clip(why, MaxFeedback)
 	if g.Timeout > 0 {

@@ -111,6 +111,28 @@ func TestRule13Protect(t *testing.T) {
 	s.has(s.r().CurrentRound("ga").Why, "protect", "test/a_test.go")
 }
 
+// TestRule13ProtectOfABlocked: a question does not hide what the step has changed, and the pass of a person who
+// was told of it counts.
+func TestRule13ProtectOfABlocked(t *testing.T) {
+	conform.Rule(t, "1-language protect", "a step that asks something is told of too")
+	w := flow("x", aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to(EndDone), onFail("a")))
+	s := begin(t, "8-semantics 13", "a blocked step that changed what protect names sends its gate to a person with both", w)
+	s.sentinel("a", StatusBlocked, func(ev *FileSeen) { ev.Sentinel.Question = "May I go on?" })
+	s.exit("a", Exit{})
+	s.changed("t", "test/x=1")
+	q := s.r().CurrentRound("ga")
+	s.want(s.gate("ga"), "1 human", q.Why, "protect: the step changed test/x; blocked: May I go on?")
+
+	s.says("ga", OutcomePass)
+	s.done("b")
+	s.judged("gb", OutcomeFail)
+	s.writes()
+	s.sentinel("a", StatusDone)
+	s.exit("a", Exit{})
+	s.changed("t", "test/x=1")
+	s.want(s.gate("ga"), "2 reviewing")
+}
+
 // changed ends the check that is owed: with protected files that the step changed, as file=content.
 // Without a content it is unknown.
 func (s *script) changed(digest string, files ...string) {

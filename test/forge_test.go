@@ -203,17 +203,38 @@ func TestForgeEnds(t *testing.T) {
 }
 
 // TestForgeRules: an agent that changes what the forge's checks run is stopped before the forge has its commit. It would be
-// judged by itself, and a workflow of a pushed branch acts with the repo's rights there.
+// judged by itself, and a workflow of a pushed branch acts with the repo's rights there. A person who has looked pushes it.
 func TestForgeRules(t *testing.T) {
 	t.Parallel()
+	conform.Rule(t, "12-forge rules", "a commit that changes what a push starts is pushed by a person only, also to be asked about at the forge")
+	const agent = "#!/bin/sh\ncat >/dev/null\nmkdir -p .github/workflows\necho 'on: push' >.github/workflows/ci.yml\n"
 	w, f := newHub(t, hubSpec)
-	w.put("agent.sh", "#!/bin/sh\ncat >/dev/null\nmkdir -p .github/workflows\necho 'on: push' >.github/workflows/ci.yml\n")
+	w.put("agent.sh", agent)
 	w.do(w.bin, "start", "w")
 	w.waitsFor("sluice show GB")
 	says(t, w.do(w.bin, "show", "GB"), "protect: the step changed .github/workflows/ci.yml")
 	if n := len(f.Pulls()); n != 0 {
 		t.Errorf("%d pull requests", n)
 	}
+	w.do(w.bin, "abort", "w-1", "--yes")
+
+	// So it is where an approver is asked at the forge, whatever the agent asks.
+	w.put("repo/.workflow/specs/w.yaml", strings.NewReplacer("reviews]}", "reviews], approvers: [\"forge:ann\"]}",
+		"gate: GB}", "signal: {type: sentinel_file}, gate: GB}").Replace(hubSpec))
+	w.put("agent.sh", agent+`echo '{"status": "blocked", "question": "May I go on?"}' >"$SLUICE_SIGNAL"`+"\n")
+	w.do(w.bin, "start", "w")
+	w.waitsFor("its commit is not pushed, because the step changed protected files")
+	says(t, w.do(w.bin, "show", "GB"), "protect: the step changed .github/workflows/ci.yml; blocked: May I go on?")
+	if n := len(f.Pulls()); n != 0 || w.do("git", "-C", f.Bare, "branch", "--list", "sluice/*") != "" {
+		t.Errorf("%d pull requests", n)
+	}
+	_, do, _ := strings.Cut(w.do(w.bin, "status", "w-2"), "once you have looked at them: ")
+	do, _, _ = strings.Cut(do, "\n")
+	w.do("sh", "-c", do)
+	head := headOf(t, f)
+	w.waitsFor("/sluice pass " + head[:12])
+	f.Comment(1, "ann", "/sluice pass "+head[:12])
+	w.waitsFor("sluice show GC")
 }
 
 // hostileSpec hands an issue's text to a command and to an agent.

@@ -10,6 +10,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/forge"
+	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/text"
 	"sluice/internal/tree"
@@ -138,6 +139,12 @@ func (w *watch) show(ctx context.Context) error {
 			return err
 		}
 		if rec.Number == 0 || !slices.Contains(rec.Pushed, commit) {
+			switch held, err := w.held(ctx, q, commit); {
+			case err != nil:
+				return err
+			case held:
+				continue
+			}
 			onto, err := w.p.opt.Onto(w.j.Run)
 			if err != nil {
 				return err
@@ -157,6 +164,26 @@ func (w *watch) show(ctx context.Context) error {
 			g.ID, rec.URL, commit))
 	}
 	return nil
+}
+
+// held reports whether a round's commit is pushed by nobody but a person, and says so: the push may start at the forge
+// what the step has changed of the law.
+func (w *watch) held(ctx context.Context, q job.MadeRound, commit string) (bool, error) {
+	if !q.Protect {
+		return false, nil
+	}
+	_, address, err := w.p.at(ctx)
+	if err != nil {
+		return true, err
+	}
+	was, err := git.RemoteHead(ctx, w.p.opt.Git, address, w.j.Made.Branch)
+	if err != nil || was == commit {
+		return err != nil, err
+	}
+	w.p.say(w.j.Run, q.Gate, fmt.Sprintf("for a person: sluice show %s; its commit is not pushed, because the step changed "+
+		"protected files, which a push can start at the forge; once you have looked at them: git push "+
+		"--force-with-lease=%[2]s:%.12[3]s origin %.12[4]s:refs/heads/%[2]s", q.Gate, w.j.Made.Branch, was, commit))
+	return true, nil
 }
 
 // words takes in the comments that speak to sluice.
