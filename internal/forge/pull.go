@@ -21,12 +21,14 @@ type Pull struct {
 	Merged bool
 	Draft  bool
 	Head   string // the commit
-	From   string // the branch
-	Fork   bool   // the branch is in another repo
-	Base   string // the branch that it would go to
-	As     string // merged: the commit that it became
-	By     string // merged: who did it
-	Asked  []string
+	// The forge says that it cannot be merged as it is. It finds that out a little after a push.
+	Conflicts bool
+	From      string // the branch
+	Fork      bool   // the branch is in another repo
+	Base      string // the branch that it would go to
+	As        string // merged: the commit that it became
+	By        string // merged: who did it
+	Asked     []string
 }
 
 type pullJSON struct {
@@ -37,6 +39,7 @@ type pullJSON struct {
 	Body     string     `json:"body"`
 	State    string     `json:"state"`
 	Draft    bool       `json:"draft"`
+	Merges   *bool      `json:"mergeable"`
 	User     user       `json:"user"`
 	MergedAt *time.Time `json:"merged_at"`
 	MergedBy *user      `json:"merged_by"`
@@ -56,7 +59,8 @@ type side struct {
 
 func (p pullJSON) pull(r Repo) Pull {
 	out := Pull{Number: p.Number, URL: p.URL, ID: p.NodeID, Title: p.Title, Body: p.Body, Author: p.User.Login,
-		Open: p.State == "open", Merged: p.MergedAt != nil, Draft: p.Draft, Head: p.Head.SHA, From: p.Head.Ref,
+		Open: p.State == "open", Conflicts: p.Merges != nil && !*p.Merges,
+		Merged: p.MergedAt != nil, Draft: p.Draft, Head: p.Head.SHA, From: p.Head.Ref,
 		Base: p.Base.Ref, Fork: p.Head.Repo == nil || !strings.EqualFold(p.Head.Repo.Full, r.String())}
 	if out.Merged {
 		out.As = p.Commit

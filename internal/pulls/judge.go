@@ -132,6 +132,9 @@ func (v *review) look(ctx context.Context) (verdict *engine.Judgement, says stri
 		return nil, "", err
 	}
 	if !v.opened {
+		if verdict, err := v.skipped(ctx); err != nil || verdict != nil {
+			return verdict, "", err
+		}
 		if err := v.open(ctx, hub); err != nil {
 			return nil, "", err
 		}
@@ -150,7 +153,27 @@ func (v *review) look(ctx context.Context) (verdict *engine.Judgement, says stri
 	if pull.Head != v.commit {
 		return nil, fmt.Sprintf("for %s to show commit %.12s", name, v.commit), nil
 	}
-	return v.weigh(ctx, hub, name)
+	return v.weigh(ctx, hub, name, pull)
+}
+
+// skipped is the failure of a commit whose message keeps the forge from checking it: what else reports there would pass
+// it alone.
+func (v *review) skipped(ctx context.Context) (*engine.Judgement, error) {
+	if !slices.Contains(v.g.Reviewer.Forge, engine.ForgeChecks) {
+		return nil, nil
+	}
+	list, _, err := v.p.opt.Git.NewCommits(ctx, map[string]string{"": v.commit}, nil, 1)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range list {
+		if says := skips(c.Message); says != "" {
+			return &engine.Judgement{Outcome: engine.OutcomeFail, Read: "the commit's message",
+				Feedback: fmt.Sprintf("The message of commit %.12s has %s, and the forge may run no checks for that: "+
+					"give your last commit another message, as by git commit --amend.", v.commit, says)}, nil
+		}
+	}
+	return nil, nil
 }
 
 // open has the pull request show the commit, and answers the threads that it was made for.
@@ -185,7 +208,8 @@ func (v *review) ours(pull forge.Pull) error {
 }
 
 // weigh asks for what the gate wants, and decides if that is enough.
-func (v *review) weigh(ctx context.Context, hub *forge.Hub, name string) (*engine.Judgement, string, error) {
+func (v *review) weigh(ctx context.Context, hub *forge.Hub, name string, pull forge.Pull) (*engine.Judgement, string,
+	error) {
 	var c checksSeen
 	var r reviewsSeen
 	if slices.Contains(v.g.Reviewer.Forge, engine.ForgeChecks) {
@@ -231,6 +255,11 @@ func (v *review) weigh(ctx context.Context, hub *forge.Hub, name string) (*engin
 	says := waiting(v.g.Reviewer.Forge, name, c, r)
 	if met < wanted || v.green != was {
 		return nil, says, nil
+	}
+	if pull.Conflicts && len(c.green) > 0 { // GitHub runs no workflow of pull requests then
+		why := fmt.Sprintf("%s conflicts with %s, and the forge may have run only some of its checks", name,
+			text.Line(pull.Base))
+		return &engine.Judgement{Inconclusive: why}, "", nil
 	}
 	return &engine.Judgement{Outcome: engine.OutcomePass, Feedback: passWords(name, v.commit, c, r), Read: readAt}, "", nil
 }

@@ -248,6 +248,38 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
+// TestSkippedByTheWork: work cannot keep the forge from running its checks, so that another one passes it alone: by its
+// commit's message, or by a conflict, with which GitHub runs no workflow of pull requests.
+func TestSkippedByTheWork(t *testing.T) {
+	r := newRig(t)
+	conform.Rule(t, "12-forge unchecked", "a commit that tells the forge to run no checks is sent back before it is pushed, and checks of a pull request with a conflict pass nothing without a person")
+	for n, says := range []string{"[skip ci]", "[CI skip]", "[no ci]", "[actions skip]", "\n\n\nskip-checks:true", "***NO_CI***", strings.Repeat("x\n", 40_000)} {
+		ch, _ := r.judge(r.job("GB", r.commit("work "+says), n+1))
+		ev := r.ended(ch)
+		if v := ev.Verdict; v == nil || v.Outcome != engine.OutcomeFail || !strings.Contains(v.Feedback, "the forge may run no checks") ||
+			len(says) < 100 && !strings.Contains(v.Feedback, strings.TrimSpace(says)) {
+			t.Errorf("%.20q: %+v", says, ev)
+		}
+	}
+	if n := len(r.f.Pulls()); n != 0 {
+		t.Fatalf("%d pull requests", n)
+	}
+	one := r.commit("Skip CI of drafts [ci: skip nothing]")
+	ch, _ := r.judge(r.job("GB", one, 9))
+	r.until("a pull request", func() bool { return len(r.f.Pulls()) == 1 })
+	r.f.Conflict(1, true)
+	r.f.Check(one, "cla", "success", "")
+	r.f.Review(1, "bob", "MEMBER", "APPROVED", one, "")
+	if ev := r.ended(ch); ev.Verdict == nil || ev.Verdict.Inconclusive != "pull request #1 conflicts with main, and the forge may have run only some of its checks" {
+		t.Errorf("%+v", ev)
+	}
+	r.f.Conflict(1, false)
+	ch, _ = r.judge(r.job("GB", one, 9))
+	if ev := r.ended(ch); ev.Verdict == nil || ev.Verdict.Outcome != engine.OutcomePass {
+		t.Errorf("%+v", ev)
+	}
+}
+
 func TestStandIn(t *testing.T) {
 	r := newRig(t)
 	j := r.job("GB", r.commit("one"), 1)

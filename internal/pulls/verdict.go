@@ -3,12 +3,15 @@ package pulls
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"sluice/engine"
 	"sluice/internal/findings"
 	"sluice/internal/forge"
+	"sluice/internal/git"
 	"sluice/internal/text"
 )
 
@@ -48,6 +51,17 @@ func (c checksSeen) settled() bool { return len(c.green) > 0 && len(c.pending)+l
 func (c checksSeen) names() string {
 	slices.Sort(c.green)
 	return strings.Join(c.green, "\n")
+}
+
+// skips returns what in a commit's message has GitHub, or another service that reports to it, run no checks of that
+// commit; "" = nothing has. A message that was cut may have it in the rest.
+// (https://docs.github.com/en/actions/how-tos/manage-workflow-runs/skip-workflow-runs)
+func skips(message string) string {
+	if len(message) > git.MaxMessageBytes-utf8.UTFMax {
+		return fmt.Sprintf("more than %d bytes, or nearly", git.MaxMessageBytes)
+	}
+	return regexp.MustCompile(`(?i)\[(skip|no)[ -][a-z-]+\]|\[[a-z-]+[ -]skip\]|\*\*\*no_ci\*\*\*|skip-checks: *true`).
+		FindString(message)
 }
 
 // reviewsSeen sorts what people decided about a commit: the newest decision of each counts.

@@ -134,6 +134,13 @@ func (f *Forge) Fork(author, branch string) {
 	f.make(branch, "main", author)["fork"] = author + "/" + Name
 }
 
+// Conflict says whether a pull request can be merged as it is.
+func (f *Forge) Conflict(n int, conflicts bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pull(n)["mergeable"] = !conflicts
+}
+
 // Head has a pull request show another commit than its branch has; "" = its own again.
 func (f *Forge) Head(n int, commit string) {
 	f.mu.Lock()
