@@ -166,8 +166,8 @@ func (w *watch) show(ctx context.Context) error {
 	return nil
 }
 
-// held reports whether a round's commit is pushed by nobody but a person, and says so: the push may start at the forge
-// what the step has changed of the law.
+// held reports whether only a person pushes a round's commit, and says so: the push may start at the forge what the
+// step has changed.
 func (w *watch) held(ctx context.Context, q job.MadeRound, commit string) (bool, error) {
 	if !q.Protect {
 		return false, nil
@@ -180,9 +180,10 @@ func (w *watch) held(ctx context.Context, q job.MadeRound, commit string) (bool,
 	if err != nil || was == commit {
 		return err != nil, err
 	}
-	w.p.say(w.j.Run, q.Gate, fmt.Sprintf("for a person: sluice show %s; its commit is not pushed, because the step changed "+
-		"protected files, which a push can start at the forge; once you have looked at them: git push "+
-		"--force-with-lease=%[2]s:%.12[3]s origin %.12[4]s:refs/heads/%[2]s", q.Gate, w.j.Made.Branch, was, commit))
+	w.p.say(w.j.Run, q.Gate, fmt.Sprintf("for a person: sluice show %s; its commit is not pushed, because the step "+
+		"changed protected files, which a push can start at the forge; once you have looked at them: git push "+
+		"--force-with-lease=%[2]s:%.12[3]s origin %.12[4]s:refs/heads/%[2]s", q.Gate, w.j.Made.Branch, was,
+		commit))
 	return true, nil
 }
 
