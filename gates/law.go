@@ -24,7 +24,8 @@ func lawNames() []string {
 	return []string{".gitattributes", ".gitmodules", ".gitignore",
 		"CLAUDE.md", "CLAUDE.local.md", ".claude", ".mcp.json",
 		"AGENTS.md", "AGENTS.override.md", ".codex", ".agents",
-		"opencode.json", "opencode.jsonc", ".opencode"}
+		"opencode.json", "opencode.jsonc", ".opencode",
+		"GEMINI.md", ".gemini", "QWEN.md", ".qwen"}
 }
 
 // pushStarts are what a forge runs of a branch that is pushed there, from the top of the checkout.

@@ -23,9 +23,7 @@ func agentsOf(s settings.Settings, spec *engine.Spec) (out []gates.Agent) {
 		r := s.Role(name)
 		for _, a := range r.Agent {
 			used[a], named[a] = true, append(named[a], filesNamed(r.Args)...)
-			if s.Agents[a].Format == "opencode" { // it takes instructions from there, where a repo has no others
-				named[a] = append(named[a], "**/CONTEXT.md")
-			}
+			named[a] = append(named[a], readBy(s.Agents[a])...)
 		}
 	}
 	for _, st := range spec.Steps {
@@ -36,6 +34,26 @@ func agentsOf(s settings.Settings, spec *engine.Spec) (out []gates.Agent) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
 		out = append(out, gates.Agent{Name: name, Command: s.Agents[name].Command, Used: used[name], Named: named[name]})
+	}
+	return out
+}
+
+// readBy returns the files that one program alone reads by itself, and those that its command names.
+func readBy(a settings.Agent) (out []string) {
+	if a.Format == "opencode" { // it takes instructions from there, where a repo has no others
+		out = append(out, "**/CONTEXT.md")
+	}
+	if len(a.Command) == 0 {
+		return out
+	}
+	switch path.Base(a.Command[0]) {
+	case "gemini", "qwen": // the address of the model
+		out = append(out, "**/.env")
+	}
+	for _, name := range filesNamed(a.Command[1:]) {
+		if strings.ContainsAny(name, "/.") && !strings.HasSuffix(name, "/**") { // a word may be a subcommand
+			out = append(out, name) // and a folder the one in which it works
+		}
 	}
 	return out
 }

@@ -72,15 +72,19 @@ func TestFilesOfRoleArgs(t *testing.T) {
 	}
 }
 
-// TestFilesOfOpencode: its instructions have one more name, in any folder; for other programs it is any file's.
-func TestFilesOfOpencode(t *testing.T) {
+// TestFilesOfPrograms: what one program alone reads by itself is law for the runs in which it works or judges, and so is
+// what its command names.
+func TestFilesOfPrograms(t *testing.T) {
 	spec := &engine.Spec{Steps: []*engine.Step{{Agent: &engine.Agent{Type: "writer"}}}, Gates: []*engine.Gate{{Reviewer: engine.Reviewer{AgentType: "reviewer"}}}}
 	s := settings.Default()
-	for reviewer, want := range map[string]int{"claude": 0, "opencode": 2} {
+	s.Agents["google"] = settings.Agent{Command: []string{"/usr/bin/gemini", "-m", "gemini-2.5-flash", "--yolo"}}
+	s.Agents["strict"] = settings.Agent{Command: []string{"claude", "exec", "--settings", "ci/strict.json", "--mcp-config=./mcp.json", "--add-dir", "./src"}}
+	files := strings.Fields("CONTEXT.md src/CONTEXT.md src/MY-CONTEXT.md .env src/.env src/x.env ci/strict.json mcp.json exec/a.go")
+	for reviewer, want := range map[string]string{"claude": "", "opencode": "CONTEXT.md src/CONTEXT.md", "google": ".env src/.env", "strict": "ci/strict.json mcp.json"} {
 		s.Roles["writer"], s.Roles["reviewer"] = settings.Role{Agent: []string{"claude"}}, settings.Role{Agent: []string{reviewer}}
 		l := gates.LawOf(spec, agentsOf(s, spec), nil, nil, gates.Bases{Root: "/r", Top: "/r/wt", Dir: "/r/wt"})
-		if got := l.Guarded([]string{"CONTEXT.md", "src/CONTEXT.md", "src/MY-CONTEXT.md"}, nil); len(got) != want {
-			t.Errorf("%s: %q", reviewer, got)
+		if got := strings.Join(l.Guarded(files, nil), " "); got != want {
+			t.Errorf("%s: %q, want %q", reviewer, got, want)
 		}
 	}
 }
