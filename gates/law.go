@@ -71,6 +71,7 @@ type Law struct {
 	names    []string // of files and folders
 	settings started  // files named by the person's git settings
 	programs started
+	below    []string // names of files that tools find in any folder by themselves; * is any text
 	unknown  []string // commands whose programs cannot be determined
 	plain    bool     // all globs are those of .workflow/
 }
@@ -193,6 +194,7 @@ func (l *Law) starts(where string, s shells.Started) {
 		l.unknown = append(l.unknown, where+": "+s.Unknown)
 	}
 	l.programs.add(l.at, s.Files)
+	l.below = append(l.below, s.Below...)
 	for _, dir := range filepath.SplitList(l.at.Path) {
 		for _, name := range s.Programs {
 			l.programs.add(l.at, []string{filepath.Join(dir, name)})
@@ -203,6 +205,19 @@ func (l *Law) starts(where string, s shells.Started) {
 // Has reports whether a file, named from the top of its checkout, is law, and whether only as a
 // program.
 func (l Law) Has(file string) (is, program bool) {
+	if is, program = l.HasBeside(file); is {
+		return is, program
+	}
+	program = slices.ContainsFunc(l.below, func(name string) bool {
+		same, _ := path.Match(name, path.Base(file))
+		return same || strings.HasSuffix(file, "/"+name)
+	})
+	return program, program
+}
+
+// HasBeside is Has for a file that git may ignore: what tools find in any folder counts in commits alone, as the
+// dependencies that a setup installs have such files by the thousand.
+func (l Law) HasBeside(file string) (is, program bool) {
 	for part := range strings.SplitSeq(file, "/") {
 		if slices.Contains(l.names, part) {
 			return true, false

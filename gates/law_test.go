@@ -76,6 +76,33 @@ func TestProgramsOfPath(t *testing.T) {
 	}
 }
 
+// TestGuardedBelow: a file that a tool finds by itself is law in any folder of the work, but not where git ignores it:
+// an empty go.mod takes its folder out of `go test ./...`.
+func TestGuardedBelow(t *testing.T) {
+	of := func(command string) Law {
+		return LawOf(&engine.Spec{Steps: []*engine.Step{{Criteria: []engine.Criterion{{Command: &engine.Command{Shell: command}}}}}}, nil, nil, nil, Bases{Root: "/r", Top: "/w", Dir: "/w"})
+	}
+	files := strings.Fields("search/go.mod search/a.go go.work web/package.json tests/conftest.py tests/test_a.py app/pom.xml src/App/App.csproj Directory.Build.props a/.cargo/config.toml sub/Makefile")
+	for command, want := range map[string]string{
+		"go test ./...": "search/go.mod go.work", "npm test": "web/package.json", "pytest tests": "tests/conftest.py", "mvn verify": "app/pom.xml",
+		"dotnet test": "src/App/App.csproj Directory.Build.props", "cargo test": "a/.cargo/config.toml", "make": "",
+	} {
+		if got := strings.Join(of(command).Guarded(files, nil), " "); got != want {
+			t.Errorf("%s: %s, want %s", command, got, want)
+		}
+	}
+	if got := of("go test ./...").Guarded(files, []string{"search/go.mod"}); !slices.Equal(got, []string{"go.work"}) {
+		t.Errorf("declared as an output: %q", got)
+	}
+	l := of("npm test")
+	if is, _ := l.HasBeside("node_modules/x/package.json"); is {
+		t.Error("dependencies are law")
+	}
+	if is, _ := l.HasBeside("package.json"); !is {
+		t.Error("an ignored package.json at the top is not law")
+	}
+}
+
 // TestGuardedAtForge: what a push starts at the forge is law where the forge judges, or the work is pushed at the end.
 func TestGuardedAtForge(t *testing.T) {
 	files := strings.Fields(".github/workflows/ci.yml .github/ISSUE.md .circleci/config.yml a/.travis.yml Jenkinsfile")

@@ -30,7 +30,7 @@ func interpreters() []interpreter {
 		{names: []string{"python", "pypy"}, letters: "c", values: "WX", ends: "m", attached: true},
 		{names: []string{"perl"}, letters: "eE", values: "IMmFCDx", attached: true},
 		{names: []string{"ruby"}, letters: "e", values: "IrCEF", attached: true},
-		{names: []string{"node", "nodejs", "bun", "deno"}, letters: "ep", values: "rC",
+		{names: []string{"node", "nodejs", "bun", "deno", "tsx", "ts-node"}, letters: "ep", values: "rC",
 			long: []string{"--eval", "--print"}, attached: true},
 		{names: []string{"php"}, letters: "rBRE", values: "dcz", ends: "f", long: []string{"--run"}, attached: true},
 		{names: []string{"lua", "osascript"}, letters: "e", values: "l", attached: true},

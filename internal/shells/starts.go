@@ -12,6 +12,8 @@ type Started struct {
 	// Files are paths from where the command runs: programs, scripts, and what a well-known tool goes by. One that begins
 	// with **/ lies in a folder that is not known; one that ends with /** is all of a folder. Absolute ones stay so.
 	Files []string
+	// Below are names of files that count in any folder of the work: a tool finds them by itself. * is any text.
+	Below []string
 	// Programs are names without a folder: PATH says which files they are.
 	Programs []string
 	// Unknown is the first thing of which it cannot be told what it runs; "" = all can.
@@ -138,7 +140,9 @@ func (s *starts) file(name string) {
 		return
 	}
 	for _, dir := range s.dirs {
-		s.Files = append(s.Files, path.Join(dir, name))
+		if at := path.Join(dir, name); !slices.Contains(s.Files, at) {
+			s.Files = append(s.Files, at)
+		}
 	}
 }
 

@@ -43,6 +43,9 @@ func (s *starts) interpreted(in interpreter, name string, words []string, from s
 			}
 			s.module(strings.TrimPrefix(w, "-m"), words[i+1:], depth)
 			return
+		case in.names[0] == "node" && w == "--run":
+			s.file("package.json")
+			return
 		case strings.HasPrefix(w, "-") || shell && strings.HasPrefix(w, "+"):
 			if _, value, ok := strings.Cut(w, "="); ok && strings.Contains(value, "/") {
 				s.file(value)

@@ -13,7 +13,7 @@ func TestStarts(t *testing.T) {
 		{text: `CI=1 python3 -u tools/check.py out.txt && "./tests/run" -v; test -s out.txt`, files: "tests/run tools/check.py"},
 		{text: `if timeout 5 tools/slow; then echo src/b.go; fi`, files: "tools/slow"},
 		{text: `bash -e 'ci/sec ond.sh'`, files: "ci/sec ond.sh"},
-		{text: "go test ./... # ./not/this\ngo vet ./...", files: ""},
+		{text: "go test ./... # ./not/this\ngo vet ./...", files: "go.mod go.work"},
 		{text: `grep -q "$WORD" out.txt || ! [ -e x ]`, files: ""},
 		{text: `sh -c "tools/a; tools/b"`, files: "tools/a tools/b"},
 		{text: `bash -ec 'cd sub && ./run'`, files: "run sub/run"},
@@ -27,8 +27,14 @@ func TestStarts(t *testing.T) {
 		{text: `~/bin/check && $HOME/x`, files: ""},
 		{text: `/usr/bin/make -C x check`, files: "/usr/bin/make GNUmakefile Makefile makefile x/GNUmakefile x/Makefile x/makefile"},
 		{text: `npm run test`, files: ".npmrc package.json"},
-		{text: `npx --yes tsx ./tools/x.ts`, files: ".npmrc package.json"},
-		{text: `go run ./tools/check -v`, files: "tools/check tools/check/**"},
+		{text: `npx --yes tsx ./tools/x.ts`, files: ".npmrc package.json tools/x.ts"},
+		{text: `go run ./tools/check -v`, files: "go.mod go.work tools/check tools/check/**"},
+		{text: `go run -tags ci ./tools/check && go test -modfile=ci/go.mod -exec ./ci/run`, files: "ci/go.mod ci/run go.mod go.work tools/check tools/check/**"},
+		{text: `node --run test`, files: "package.json"},
+		{text: `bun check.ts; deno -A check/all.ts`, files: ".npmrc bunfig.toml check.ts check.ts/** check/all.ts check/all.ts/** deno.json deno.jsonc package.json"},
+		{text: `npx -p typescript tsx tools/x.ts`, files: ".npmrc package.json tools/x.ts"},
+		{text: `coverage run --branch --source src -m tools.check`, files: ".coveragerc pyproject.toml setup.cfg src tools/check.py tools/check.pyc tools/check/__init__.py tools/check/__main__.py tox.ini"},
+		{text: `uv run --with x pytest "$1"`, files: ".pytest.ini .pytest.toml conftest.py pyproject.toml pytest.ini pytest.toml setup.cfg tox.ini uv.toml"},
 		{text: `uv run python tools/x.py`, files: "pyproject.toml tools/x.py uv.toml"},
 		{text: `python -m tools.check`, files: "tools/check.py tools/check.pyc tools/check/__init__.py tools/check/__main__.py"},
 		{text: `python3 -c 'import json, tools.x; json.load(open("out.json"))'`, files: "json.py json.pyc json/__init__.py json/__main__.py tools/x.py tools/x.pyc tools/x/__init__.py tools/x/__main__.py"},
@@ -44,9 +50,9 @@ func TestStarts(t *testing.T) {
 		{text: `bash < ci/x.sh`, files: "ci/x.sh"},
 		{text: `diff <(./a) <(./b)`, files: "a b"},
 		{text: `./gradlew test`, files: "build.gradle build.gradle.kts buildSrc/build.gradle buildSrc/build.gradle.kts buildSrc/src/** gradle.properties gradle/wrapper/gradle-wrapper.jar gradle/wrapper/gradle-wrapper.properties gradlew settings.gradle settings.gradle.kts"},
-		{text: `cargo test`, files: ".cargo/config .cargo/config.toml .clippy.toml Cargo.toml build.rs clippy.toml rust-toolchain rust-toolchain.toml"},
+		{text: `cargo test`, files: ".cargo/config .cargo/config.toml .clippy.toml .config/nextest.toml Cargo.toml build.rs clippy.toml rust-toolchain rust-toolchain.toml"},
 		{text: `python -m ruff check`, files: ".ruff.toml pyproject.toml ruff.py ruff.pyc ruff.toml ruff/__init__.py ruff/__main__.py"},
-		{text: `golangci-lint run -c ci/lint.yml`, files: ".golangci.json .golangci.toml .golangci.yaml .golangci.yml ci/lint.yml"},
+		{text: `golangci-lint run -c ci/lint.yml`, files: ".golangci.json .golangci.toml .golangci.yaml .golangci.yml ci/lint.yml go.mod go.work"},
 		{text: `npx tsc -p web/tsconfig.json`, files: ".npmrc package.json tsconfig.json web/tsconfig.json"},
 		{text: `xvfb-run -e log ./ci/screens; cross-env CI=1 tools/a && gosu nobody tools/b`, files: "ci/screens tools/a tools/b"},
 		{text: `case "$X" in a|b/c) ./one ;; *|z) false;; "$Y") (./two) ;; esac || ./three`, files: "one three two"},
@@ -91,6 +97,18 @@ esac
 		got := Starts(strings.Split(c.argv, "|"), vars)
 		if files := strings.Join(got.Files, " "); files != c.files || (got.Unknown == "") != (c.unknown == "") || !strings.Contains(got.Unknown, c.unknown) {
 			t.Errorf("%s: %s, unknown %q; want %s, %q", c.argv, files, got.Unknown, c.files, c.unknown)
+		}
+	}
+}
+
+// TestBelow: the files of a tool that reads them in folders below by itself count there too.
+func TestBelow(t *testing.T) {
+	for text, want := range map[string]string{
+		"go test ./...": "go.mod go.work", "cd web && npm test": "package.json .npmrc", "npx make": "", "coverage run -m pytest": "pytest.ini .pytest.ini pytest.toml .pytest.toml pyproject.toml tox.ini setup.cfg conftest.py",
+		"mvn test; mvn verify": "pom.xml .mvn/**", "make && ./ci/gate.sh": "",
+	} {
+		if got := strings.Join(Starts([]string{"sh", "-c", text}, nil).Below, " "); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

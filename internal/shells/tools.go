@@ -8,16 +8,18 @@ import (
 // tool is a well-known program that goes by a file of the repo, and which.
 type tool struct {
 	names []string
-	files []string // in the folder that it runs in
+	files []string // in the folder that it runs in; * in a name is any text
+	below bool     // it finds them in the folders below by itself too
 	file  []string // options before another such file
 	dir   []string // options before another folder
 	run   []string // subcommands behind which a command follows; "" = at once
+	as    string   // the program that reads what follows those
 	paths []string // subcommands behind which a file or folder is run
 }
 
 // tools are those that criteria and gates name often. What their files start in turn is not looked for.
 func tools() []tool {
-	npm := []string{"package.json", ".npmrc"}
+	npm := []string{"package.json", ".npmrc"} // below: the packages of a workspace
 	return []tool{
 		{names: []string{"make", "gmake", "bmake"}, files: []string{"Makefile", "makefile", "GNUmakefile"},
 			file: []string{"-f", "--file", "--makefile"}, dir: []string{"-C", "--directory"}},
@@ -26,22 +28,18 @@ func tools() []tool {
 		{names: []string{"task", "go-task"},
 			files: []string{"Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml", "Taskfile.dist.yml",
 				"Taskfile.dist.yaml"}, file: []string{"-t", "--taskfile"}, dir: []string{"-d", "--dir"}},
-		{names: []string{"npm"}, files: npm, dir: []string{"--prefix", "-C"}, run: []string{"exec", "x"}},
+		{names: []string{"npm"}, files: npm, below: true, dir: []string{"--prefix", "-C"}, run: []string{"exec", "x"}},
 		{names: []string{"npx"}, files: npm, run: []string{""}},
 		{names: []string{"pnpm", "pnpx"}, files: append(npm, ".pnpmfile.cjs", ".pnpmfile.mjs", "pnpm-workspace.yaml"),
-			dir: []string{"--dir", "-C"}, run: []string{"exec", "dlx"}},
-		{names: []string{"yarn"},
+			below: true, dir: []string{"--dir", "-C"}, run: []string{"exec", "dlx"}},
+		{names: []string{"yarn"}, below: true,
 			files: append(npm, ".yarnrc", ".yarnrc.yml", ".yarn/releases/**", ".yarn/plugins/**", ".pnp.cjs", ".pnp.loader.mjs"),
 			dir:   []string{"--cwd"}, run: []string{"exec"}},
-		{names: []string{"bun", "bunx"}, files: append(npm, "bunfig.toml"), dir: []string{"--cwd"}, run: []string{"x"},
-			paths: []string{"run", ""}},
-		{names: []string{"deno"}, files: []string{"deno.json", "deno.jsonc", "package.json"},
-			file: []string{"-c", "--config"}, paths: []string{"run"}},
-		{names: []string{"go"}, dir: []string{"-C"}, paths: []string{"run"}},
-		{names: []string{"cargo", "rustc"}, files: []string{"Cargo.toml", "build.rs", ".cargo/config.toml", ".cargo/config",
-			"rust-toolchain.toml", "rust-toolchain", "clippy.toml", ".clippy.toml"},
-			file: []string{"--manifest-path"}, dir: []string{"-C"}},
-		{names: []string{"pytest", "py.test"}, file: []string{"-c"},
+		{names: []string{"bun", "bunx"}, files: append(npm, "bunfig.toml"), below: true, dir: []string{"--cwd"},
+			run: []string{"x"}, paths: []string{"run", ""}},
+		{names: []string{"deno"}, files: []string{"deno.json", "deno.jsonc", "package.json"}, below: true,
+			file: []string{"-c", "--config"}, paths: []string{"run", ""}},
+		{names: []string{"pytest", "py.test"}, below: true, file: []string{"-c"},
 			files: []string{"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "tox.ini", "setup.cfg",
 				"conftest.py"}},
 		{names: []string{"tox"}, files: []string{"tox.ini", "tox.toml", "pyproject.toml", "setup.cfg"},
@@ -57,31 +55,65 @@ func tools() []tool {
 		{names: []string{"mise"}, files: []string{"mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml",
 			"mise/config.toml", ".mise/config.toml", ".config/mise.toml", ".config/mise/config.toml", ".tool-versions"},
 			dir: []string{"-C", "--cd"}},
-		{names: []string{"gradle", "gradlew"}, dir: []string{"-p", "--project-dir"},
-			files: []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts",
-				"gradle.properties", "gradle/wrapper/gradle-wrapper.properties", "gradle/wrapper/gradle-wrapper.jar",
-				"buildSrc/build.gradle", "buildSrc/build.gradle.kts", "buildSrc/src/**"}},
-		{names: []string{"mvn", "mvnw"}, files: []string{"pom.xml", ".mvn/**"}, file: []string{"-f", "--file"}},
 		{names: []string{"rake"}, files: []string{"Rakefile", "rakefile", "Rakefile.rb", "rakelib/**"},
 			file: []string{"-f", "--rakefile"}},
 		{names: []string{"bundle"}, files: []string{"Gemfile", ".bundle/config"}, run: []string{"exec"}},
-		{names: []string{"rspec"}, files: []string{".rspec"}},
+		{names: []string{"rspec"}, files: []string{".rspec"}, file: []string{"-r", "--require", "-O", "--options"}},
 		{names: []string{"composer"}, files: []string{"composer.json"}, dir: []string{"-d", "--working-dir"}},
-		{names: []string{"phpunit"}, files: []string{"phpunit.xml", "phpunit.xml.dist"},
+		{names: []string{"phpunit", "paratest", "pest"}, files: []string{"phpunit.xml", "phpunit.xml.dist"},
 			file: []string{"-c", "--configuration"}},
-		{names: []string{"mix"}, files: []string{"mix.exs"}},
-		{names: []string{"cmake", "ctest"}, files: []string{"CMakeLists.txt", "CMakePresets.json"}},
-		{names: []string{"ninja"}, files: []string{"build.ninja"}, file: []string{"-f"}, dir: []string{"-C"}},
 		{names: []string{"pre-commit"}, files: []string{".pre-commit-config.yaml"}, file: []string{"-c", "--config"}},
+	}
+}
+
+// builders are the tools of languages that are compiled: they build and test all parts of a project, each by its files.
+func builders() []tool {
+	return []tool{
+		{names: []string{"go", "gotestsum", "ginkgo"}, files: []string{"go.mod", "go.work"}, below: true,
+			file: []string{"-modfile", "-overlay", "-exec", "-toolexec", "-vettool"}, dir: []string{"-C"},
+			paths: []string{"run"}},
+		{names: []string{"cargo", "rustc"}, files: []string{"Cargo.toml", "build.rs", ".cargo/config.toml", ".cargo/config",
+			".config/nextest.toml", "rust-toolchain.toml", "rust-toolchain", "clippy.toml", ".clippy.toml"}, below: true,
+			file: []string{"--manifest-path", "--config"}, dir: []string{"-C"}},
+		{names: []string{"gradle", "gradlew"}, below: true, dir: []string{"-p", "--project-dir"},
+			file: []string{"-I", "--init-script", "-b", "--build-file", "-c", "--settings-file"},
+			files: []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts",
+				"gradle.properties", "gradle/wrapper/gradle-wrapper.properties", "gradle/wrapper/gradle-wrapper.jar",
+				"buildSrc/build.gradle", "buildSrc/build.gradle.kts", "buildSrc/src/**"}},
+		{names: []string{"mvn", "mvnw"}, files: []string{"pom.xml", ".mvn/**"}, below: true,
+			file: []string{"-f", "--file", "-s", "--settings"}},
+		{names: []string{"sbt"}, files: []string{"*.sbt", "project/**"}, below: true},
+		{names: []string{"lein"}, files: []string{"project.clj", "profiles.clj"}},
+		{names: []string{"clojure", "clj"}, files: []string{"deps.edn"}},
+		{names: []string{"mix"}, files: []string{"mix.exs", "config/config.exs", "config/test.exs", ".credo.exs"},
+			below: true},
+		{names: []string{"dotnet", "msbuild"}, below: true,
+			files: []string{"*.csproj", "*.fsproj", "*.vbproj", "*.sln", "*.slnx", "*.slnf", "*.props", "*.targets", "*.rsp",
+				"*.runsettings", "global.json", "nuget.config", "NuGet.Config", "NuGet.config"}},
+		{names: []string{"swift"}, files: []string{"Package.swift"}},
+		{names: []string{"dart", "flutter"}, files: []string{"pubspec.yaml", "dart_test.yaml", "analysis_options.yaml"},
+			below: true},
+		{names: []string{"zig"}, files: []string{"build.zig", "build.zig.zon"}},
+		{names: []string{"stack", "cabal"}, files: []string{"stack.yaml", "package.yaml", "cabal.project", "*.cabal"},
+			below: true},
+		{names: []string{"cmake", "ctest"}, files: []string{"CMakeLists.txt", "CMakePresets.json"}, below: true},
+		{names: []string{"meson"}, files: []string{"meson.build"}, below: true},
+		{names: []string{"scons"}, files: []string{"SConstruct"}, file: []string{"-f"}},
+		{names: []string{"ninja"}, files: []string{"build.ninja"}, file: []string{"-f"}, dir: []string{"-C"}},
+		{names: []string{"ant"}, files: []string{"build.xml"}, file: []string{"-f", "-file", "-buildfile"}},
+		{names: []string{"bazel", "bazelisk"}, files: []string{".bazelrc", ".bazelversion", ".bazeliskrc", "MODULE.bazel",
+			"WORKSPACE", "WORKSPACE.bazel", "BUILD", "BUILD.bazel", "*.bzl"}, below: true},
 	}
 }
 
 // linters are the tools that judge sources and go by settings.
 func linters() []tool {
 	return []tool{
-		{names: []string{"golangci-lint"}, files: named(".golangci", "yml", "yaml", "toml", "json"),
-			file: []string{"-c", "--config"}},
-		{names: []string{"ruff"}, files: []string{"ruff.toml", ".ruff.toml", "pyproject.toml"}, file: []string{"--config"}},
+		{names: []string{"golangci-lint"}, below: true,
+			files: append(named(".golangci", "yml", "yaml", "toml", "json"), "go.mod", "go.work"),
+			file:  []string{"-c", "--config"}},
+		{names: []string{"ruff"}, files: []string{"ruff.toml", ".ruff.toml", "pyproject.toml"}, below: true,
+			file: []string{"--config"}},
 		{names: []string{"mypy", "dmypy"}, files: []string{"mypy.ini", ".mypy.ini", "pyproject.toml", "setup.cfg"},
 			file: []string{"--config-file"}},
 		{names: []string{"pyright", "basedpyright"}, files: []string{"pyrightconfig.json", "pyproject.toml"},
@@ -89,35 +121,63 @@ func linters() []tool {
 		{names: []string{"pylint"}, files: []string{".pylintrc", "pylintrc", "pyproject.toml", "setup.cfg"},
 			file: []string{"--rcfile"}},
 		{names: []string{"flake8"}, files: []string{".flake8", "setup.cfg", "tox.ini"}, file: []string{"--config"}},
-		{names: []string{"black", "isort"}, files: []string{"pyproject.toml", ".isort.cfg", "setup.cfg"},
+		{names: []string{"black", "isort"}, files: []string{"pyproject.toml", ".isort.cfg", "setup.cfg"}, below: true,
 			file: []string{"--config", "--settings"}},
 		{names: []string{"coverage"}, files: []string{".coveragerc", "pyproject.toml", "setup.cfg", "tox.ini"},
-			file: []string{"--rcfile"}, paths: []string{"run"}},
-		{names: []string{"rubocop"}, files: []string{".rubocop.yml"}, file: []string{"-c", "--config"}},
-		{names: []string{"shellcheck"}, files: []string{".shellcheckrc", "shellcheckrc"}, file: []string{"--rcfile"}},
-		{names: []string{"bazel", "bazelisk"}, files: []string{".bazelrc", ".bazelversion", ".bazeliskrc", "MODULE.bazel",
-			"WORKSPACE", "WORKSPACE.bazel"}},
+			file: []string{"--rcfile"}, run: []string{"run"}, as: "python"},
+		{names: []string{"rubocop"}, files: []string{".rubocop.yml"}, below: true, file: []string{"-c", "--config"}},
+		{names: []string{"shellcheck"}, files: []string{".shellcheckrc", "shellcheckrc"}, below: true,
+			file: []string{"--rcfile"}},
+		{names: []string{"clang-tidy", "clang-format"}, files: []string{".clang-tidy", ".clang-format",
+			".clang-format-ignore"}, below: true},
+		{names: []string{"rustfmt"}, files: []string{"rustfmt.toml", ".rustfmt.toml"}, below: true},
+		{names: []string{"staticcheck"}, files: []string{"staticcheck.conf", "go.mod", "go.work"}, below: true},
+		{names: []string{"phpstan"}, files: []string{"phpstan.neon", "phpstan.neon.dist", "phpstan.dist.neon"},
+			file: []string{"-c", "--configuration"}},
+		{names: []string{"psalm"}, files: []string{"psalm.xml", "psalm.xml.dist"}, file: []string{"-c", "--config"}},
+		{names: []string{"luacheck"}, files: []string{".luacheckrc"}, file: []string{"--config"}},
+		{names: []string{"yamllint"}, files: []string{".yamllint", ".yamllint.yaml", ".yamllint.yml"},
+			file: []string{"-c", "--config-file"}},
 	}
 }
 
 // webTools are those of JavaScript and TypeScript.
 func webTools() []tool {
+	babel := slices.Concat(scripts("babel.config"), named("babel.config", "json"), []string{".babelrc"},
+		named(".babelrc", "js", "cjs", "json"))
 	return []tool{
-		{names: []string{"tsc"}, files: []string{"tsconfig.json"}, file: []string{"-p", "--project"}},
-		{names: []string{"biome"}, files: named("biome", "json", "jsonc"), file: []string{"--config-path"}},
-		{names: []string{"prettier"}, files: slices.Concat([]string{"package.json", ".prettierrc", ".prettierignore"},
-			named(".prettierrc", "json", "yml", "yaml", "toml"), scripts(".prettierrc"), scripts("prettier.config")),
-			file: []string{"--config", "--ignore-path"}},
+		{names: []string{"turbo"}, files: []string{"turbo.json", "turbo.jsonc", "package.json"}, below: true},
+		{names: []string{"nx"}, files: []string{"nx.json", "project.json", "package.json"}, below: true},
+		{names: []string{"lerna"}, files: []string{"lerna.json", "package.json"}, below: true},
+		{names: []string{"ng"}, files: []string{"angular.json", "package.json"}},
+		{names: []string{"tsc", "vue-tsc"}, files: []string{"tsconfig.json"}, below: true, file: []string{"-p", "--project"}},
+		{names: []string{"biome"}, files: named("biome", "json", "jsonc"), below: true, file: []string{"--config-path"}},
+		{names: []string{"oxlint"}, files: []string{".oxlintrc.json"}, below: true, file: []string{"-c", "--config"}},
+		{names: []string{"prettier"}, files: slices.Concat([]string{"package.json", ".prettierrc", ".prettierignore",
+			".editorconfig"}, named(".prettierrc", "json", "yml", "yaml", "toml"), scripts(".prettierrc"),
+			scripts("prettier.config")), below: true, file: []string{"--config", "--ignore-path"}},
+		{names: []string{"stylelint"}, files: slices.Concat([]string{"package.json", ".stylelintrc", ".stylelintignore"},
+			named(".stylelintrc", "json", "yml", "yaml"), scripts(".stylelintrc"), scripts("stylelint.config")), below: true,
+			file: []string{"--config"}},
 		{names: []string{"mocha"}, files: slices.Concat([]string{"package.json"},
-			named(".mocharc", "js", "cjs", "mjs", "json", "jsonc", "yml", "yaml")), file: []string{"--config"}},
+			named(".mocharc", "js", "cjs", "mjs", "json", "jsonc", "yml", "yaml")),
+			file: []string{"--config", "-r", "--require", "--file", "--package"}},
+		{names: []string{"nyc", "c8"}, files: slices.Concat([]string{"package.json", ".nycrc", ".c8rc", ".c8rc.json"},
+			named(".nycrc", "json", "yml", "yaml"), scripts("nyc.config")), run: []string{""}},
+		{names: []string{"ava"}, files: append(scripts("ava.config"), "package.json"), file: []string{"--config"}},
+		{names: []string{"tap"}, files: []string{"package.json", ".taprc"}},
+		{names: []string{"karma"}, files: scripts("karma.conf")},
+		{names: []string{"jasmine"}, files: slices.Concat(named("spec/support/jasmine", "js", "mjs", "json"),
+			named("jasmine", "js", "mjs", "json")), file: []string{"--config"}},
 		{names: []string{"playwright"}, files: scripts("playwright.config"), file: []string{"-c", "--config"}},
 		{names: []string{"cypress"}, files: scripts("cypress.config"), file: []string{"-C", "--config-file"}},
-		{names: []string{"jest"}, files: slices.Concat([]string{"package.json", "jest.config.json"}, scripts("jest.config")),
-			file: []string{"-c", "--config"}},
+		{names: []string{"jest"}, files: slices.Concat([]string{"package.json", "jest.config.json"}, scripts("jest.config"),
+			babel), below: true, file: []string{"-c", "--config"}},
 		{names: []string{"vitest", "vite"}, files: slices.Concat(scripts("vitest.config"), scripts("vite.config"),
-			scripts("vitest.workspace")), file: []string{"-c", "--config"}},
-		{names: []string{"eslint"}, files: slices.Concat([]string{".eslintrc", ".eslintignore"}, scripts("eslint.config"),
-			named(".eslintrc", "js", "cjs", "json", "yml", "yaml")), file: []string{"-c", "--config"}},
+			scripts("vitest.workspace"), []string{"vitest.workspace.json"}), below: true, file: []string{"-c", "--config"}},
+		{names: []string{"eslint"}, files: slices.Concat([]string{"package.json", ".eslintrc", ".eslintignore"},
+			scripts("eslint.config"), named(".eslintrc", "js", "cjs", "json", "yml", "yaml")), below: true,
+			file: []string{"-c", "--config"}},
 	}
 }
 
@@ -133,7 +193,7 @@ func named(base string, endings ...string) (out []string) {
 func scripts(base string) []string { return named(base, "js", "mjs", "cjs", "ts", "mts", "cts") }
 
 func toolOf(name string) (tool, bool) {
-	for _, t := range slices.Concat(tools(), linters(), webTools()) {
+	for _, t := range slices.Concat(tools(), builders(), linters(), webTools()) {
 		if slices.Contains(t.names, name) {
 			return t, true
 		}
@@ -143,46 +203,28 @@ func toolOf(name string) (tool, bool) {
 
 // tool adds the files that a well-known tool goes by, and the command behind it.
 func (s *starts) tool(t tool, args []string, depth int) {
-	if len(args) > 0 && slices.Contains(t.run, "") {
-		s.toolFiles(t)
-		s.command(line{words: afterOptions(args)}, depth+1)
-		return
-	}
 	outer := slices.Clone(s.dirs)
 	for i, a := range args {
-		option, value, joined := strings.Cut(a, "=")
-		if !joined && i+1 < len(args) {
-			value = args[i+1]
-		}
-		if len(a) > 2 && a[0] == '-' && a[1] != '-' { // -Cdir
-			if option = a[:2]; !joined {
-				value = a[2:]
-			}
-		}
-		switch {
-		case slices.Contains(t.dir, option) && value != "":
-			s.enter(value)
-		case slices.Contains(t.file, option) && value != "":
-			s.file(value)
-		}
+		s.option(t, a, args[i+1:])
 	}
-	s.toolFiles(t)
+	for _, f := range t.files {
+		if t.below && !slices.Contains(s.Below, f) {
+			s.Below = append(s.Below, f)
+		}
+		s.file(f)
+	}
+	if len(args) > 0 && slices.Contains(t.run, "") {
+		s.behind(t, args, depth)
+		args = nil
+	}
 	for i, a := range args {
 		switch {
 		case slices.Contains(t.run, a):
-			s.command(line{words: afterOptions(args[i+1:])}, depth+1)
-		case slices.Contains(t.paths, a) || i == 0 && slices.Contains(t.paths, "") && strings.Contains(a, "/"):
-			if a == "run" {
-				args = args[i+1:]
-			}
-			if rest := afterOptions(args); len(rest) > 0 &&
-				(strings.Contains(rest[0], "/") || strings.Contains(rest[0], ".") || strings.ContainsRune(rest[0], hole)) &&
-				rest[0] != "." {
-				s.file(rest[0])
-				s.folder(rest[0])
-			} else if len(rest) > 0 && rest[0] == "." {
-				s.unknown("go run . runs every file of the folder")
-			}
+			s.behind(t, args[i+1:], depth)
+		case slices.Contains(t.paths, a):
+			s.sources(args[i+1:])
+		case i == 0 && slices.Contains(t.paths, "") && strings.ContainsAny(a, "/."+string(hole)):
+			s.sources(args)
 		default:
 			continue
 		}
@@ -191,16 +233,66 @@ func (s *starts) tool(t tool, args []string, depth int) {
 	s.dirs = outer
 }
 
-func (s *starts) toolFiles(t tool) {
-	for _, f := range t.files {
-		s.file(f)
+// option adds what an option of a tool names.
+func (s *starts) option(t tool, a string, rest []string) {
+	option, value, joined := strings.Cut(a, "=")
+	if !joined && len(rest) > 0 {
+		value = rest[0]
+	}
+	if known := slices.Contains(t.dir, option) || slices.Contains(t.file, option); !known &&
+		len(a) > 2 && a[0] == '-' && a[1] != '-' { // -Cdir
+		if option = a[:2]; !joined {
+			value = a[2:]
+		}
+	}
+	switch {
+	case value == "":
+	case slices.Contains(t.dir, option):
+		s.enter(value)
+	case slices.Contains(t.file, option):
+		s.file(value)
 	}
 }
 
-// afterOptions leaves out the options in front; of those, a value that is apart is not known of.
-func afterOptions(args []string) []string {
-	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
-		args = args[1:]
+// behind looks at the command that a tool starts.
+func (s *starts) behind(t tool, args []string, depth int) {
+	for _, at := range operands(args) {
+		words := args[at:]
+		if t.as != "" {
+			if at > 0 && args[at-1] == "-m" {
+				words = args[at-1:]
+			}
+			words = append([]string{t.as}, words...)
+		}
+		s.command(line{words: words}, depth+1)
 	}
-	return args
+}
+
+// sources adds the file or folder that a tool runs.
+func (s *starts) sources(args []string) {
+	for _, at := range operands(args) {
+		switch a := args[at]; {
+		case a == ".":
+			s.unknown("go run . runs every file of the folder")
+		case strings.ContainsAny(a, "/."+string(hole)):
+			s.file(a)
+			s.folder(a)
+		}
+	}
+}
+
+// operands returns where what follows options may begin: one behind an option may be its value.
+func operands(args []string) (out []int) {
+	for i, a := range args {
+		if strings.HasPrefix(a, "-") {
+			continue
+		}
+		if len(out) > 0 && strings.ContainsRune(a, hole) {
+			break
+		}
+		if out = append(out, i); i == 0 || !strings.HasPrefix(args[i-1], "-") || strings.Contains(args[i-1], "=") {
+			break
+		}
+	}
+	return out
 }
