@@ -34,6 +34,8 @@ func interpreters() []interpreter {
 			long: []string{"--eval", "--print"}, attached: true},
 		{names: []string{"php"}, letters: "rBRE", values: "dcz", ends: "f", long: []string{"--run"}, attached: true},
 		{names: []string{"lua", "osascript"}, letters: "e", values: "l", attached: true},
+		{names: []string{"Rscript", "julia", "elixir", "groovy", "raku"}, letters: "e", long: []string{"--eval"}},
+		{names: []string{"tclsh", "expect", "racket", "guile", "escript", "octave"}},
 		{names: []string{"pwsh", "powershell"}, long: []string{"-c", "-Command", "-command", "--command"}, through: true},
 	}
 }

@@ -219,6 +219,10 @@ func (s *starts) command(l line, depth int) {
 		for _, a := range args {
 			s.assigned(a)
 		}
+	case base == "trap":
+		if len(args) > 0 {
+			s.text(args[0], depth+1)
+		}
 	case base == "find":
 		s.found(args, depth)
 	default:
@@ -293,6 +297,9 @@ func wrappers() []wrapper {
 		{names: []string{"taskset", "chrt", "flock", "gosu", "su-exec", "faketime", "setarch"}, operand: 1},
 		{names: []string{"xvfb-run"}, values: "efnps"},
 		{names: []string{"strace"}, values: "abeEIopPsSuUX"},
+		{names: []string{"parallel"}, values: "jSaCN"},
+		{names: []string{"watch"}, values: "n"},
+		{names: []string{"fakeroot", "eatmydata", "setpriv", "unshare", "numactl", "systemd-run", "bear", "scan-build"}},
 		{names: []string{"dbus-run-session", "valgrind", "prlimit", "tini", "dumb-init", "cross-env"}},
 		{names: []string{"command", "builtin", "nohup", "setsid", "chronic", "unbuffer", "caffeinate", "busybox"}},
 	}

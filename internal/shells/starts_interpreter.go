@@ -60,7 +60,7 @@ func (s *starts) interpreted(in interpreter, name string, words []string, from s
 			if t, ok := toolOf(name); ok { // deno task, bun run
 				s.tool(t, words[i:], depth)
 			} else {
-				s.file(w)
+				s.script(in, w, words[i+1:], depth)
 			}
 			return
 		}
@@ -72,10 +72,25 @@ func (s *starts) interpreted(in interpreter, name string, words []string, from s
 	}
 }
 
+// script adds a script, what is run in its place where it is a folder or lacks its ending, and the files of a tool that
+// it is: sh gradlew, php vendor/bin/phpunit.
+func (s *starts) script(in interpreter, name string, args []string, depth int) {
+	s.file(name)
+	ends := map[string][]string{"python": {"/__main__.py"}, "node": {".js", ".cjs", ".mjs", "/index.js", "/package.json"}}
+	if path.Ext(name) == "" && !strings.ContainsRune(name, hole) {
+		for _, end := range ends[in.names[0]] {
+			s.file(path.Clean(name) + end)
+		}
+	}
+	if t, ok := toolOf(strings.TrimSuffix(path.Base(name), path.Ext(name))); ok {
+		s.tool(t, args, depth)
+	}
+}
+
 // versionOnly reports whether options say all: node --test, python --version.
 func versionOnly(options []string) bool {
 	return slices.ContainsFunc(options, func(o string) bool {
-		return o == "--version" || o == "-V" || o == "-v" || o == "--help" || o == "--test"
+		return o == "--version" || o == "-version" || o == "-V" || o == "-v" || o == "--help" || o == "--test"
 	})
 }
 
