@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // advanceChildren advances attempts whose work is done by child runs, and reports whether it
@@ -36,9 +37,10 @@ func (d *listing) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
 	if c.Task != "" {
 		name, n = c.Task, r.List.Task(c.Task).Runs+1
 	}
-	id := fmt.Sprintf("%s.%s.%d", r.ID, name, n)
-	for i := 2; d.s.Runs[id] != nil; i++ { // a task can have a step's name
-		id = fmt.Sprintf("%s.%s-%d.%d", r.ID, name, i, n)
+	part := inRunID(w, name, c.Task)
+	id := fmt.Sprintf("%s.%s.%d", r.ID, part, n)
+	for i := 2; d.s.Runs[id] != nil; i++ { // an older release named it
+		id = fmt.Sprintf("%s.%s-%d.%d", r.ID, part, i, n)
 	}
 	dir := r.ID
 	if r.Child != nil {
@@ -54,6 +56,20 @@ func (d *listing) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
 	if err != nil { // before anything is launched
 		d.end(d.s.Runs[id], RunEnded{Phase: RunFailed, Why: clip(err.Error(), MaxFeedback)})
 	}
+}
+
+// inRunID returns a name's part of a run's id, which no other run ever had: a number alone is a run's, or ends a name.
+func inRunID(w *Spec, name, task string) string {
+	parts := strings.Split(name, ".")
+	for i, p := range parts[:len(parts)-1] {
+		if strings.Trim(strings.TrimLeft(p, "_"), numerals) == "" {
+			parts[i] = "_" + p
+		}
+	}
+	if task != "" && w.Step(task) != nil {
+		parts[0] = "_" + parts[0]
+	}
+	return strings.Join(parts, ".")
 }
 
 // Causes of an end that matter to the parent.
@@ -169,9 +185,6 @@ func (d *listing) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 	if r.Phase == RunCompleted && bad == "" {
 		f.Answer, bad = d.taskAnswer(o, st, r, answer)
 	}
-	if bad != "" {
-		f.Added = nil
-	}
 	switch {
 	case r.Phase == RunCompleted && bad == "":
 		d.put(f)
@@ -181,7 +194,7 @@ func (d *listing) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 		d.put(f)
 		return
 	case bad != "":
-		f.Why = clip(bad, maxTaskWords)
+		f.Added, f.Why = nil, clip(bad, maxTaskWords)
 	default:
 		f.Why = clip(d.whyEnded(r), maxTaskWords)
 	}
@@ -201,9 +214,7 @@ func (d *listing) taskEnded(o *Run, st *Step, r *Run, t *Task) {
 
 // blockers returns the blockers that an answer names, or nil if it has no such list.
 func blockers(answer json.RawMessage) []string {
-	var keys struct {
-		Blockers json.RawMessage `json:"blockers"`
-	}
+	var keys struct{ Blockers json.RawMessage }
 	var out []string
 	if json.Unmarshal(answer, &keys) != nil || json.Unmarshal(keys.Blockers, &out) != nil {
 		return nil // it names none

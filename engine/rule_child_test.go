@@ -304,3 +304,56 @@ func TestEndWhileUnread(t *testing.T) {
 	l.want(l.r().List.Task("A").State, TaskBlocked)
 	l.all()
 }
+
+// TestIDsOfChildren: no two runs ever have one id, whatever tasks are called: a launch of an id that was used before would
+// count as the one that has ended.
+func TestIDsOfChildren(t *testing.T) {
+	w := &Spec{Steps: []*Step{{ID: "prep"}, {ID: "1.x"}}}
+	of := map[string]string{}
+	var names func(id string, depth int)
+	names = func(parent string, depth int) {
+		for _, name := range []string{"1", "1.1", "1.1.1", "1._1.1", "1._1", "x", "1.x", "x.1", "x.1.x", "x.1.1", "_.x", "prep", "prep-2", "x._.1", "x.__1.1"} {
+			for n := 1; n <= 2; n++ {
+				for _, task := range []string{name, ""} {
+					if task == "" && w.Step(name) == nil {
+						continue
+					}
+					id, who := fmt.Sprintf("%s.%s.%d", parent, inRunID(w, name, task), n), fmt.Sprintf("%s > %s (task %q) %d", of[parent], name, task, n)
+					if of[id] != "" {
+						t.Errorf("%s is of %s and of %s", id, of[id], who)
+					}
+					if of[id] = who; depth > 1 {
+						names(id, depth-1)
+					}
+				}
+			}
+		}
+	}
+	names("w-1", 3)
+	if got := inRunID(w, "T1.1", "T1.1"); got != "T1.1" {
+		t.Errorf("%s: an id that nobody can mistake changed", got)
+	}
+}
+
+// TestIDOfAForgottenRun: a task whose run could be called as one that the state no longer has gets a run of its own.
+func TestIDOfAForgottenRun(t *testing.T) {
+	one, g := ungated("one", to(EndDone))
+	one.Signal = Signal{Type: SignalExit}
+	prep, gp := ungated("prep", to("work"), func(st *Step) { st.Agent, st.Child = nil, flow("p", one, g) })
+	prep.Child.Link()
+	tasks := "prep-2!1"
+	for i := range KeepChildren + 2 {
+		tasks += fmt.Sprintf(" T%d!2", i)
+	}
+	l := tasksOf(t, "", "", tasks+" prep!3", prep, gp, aList(List{Attempts: 1}), listGate()).all()
+	had := map[string]bool{}
+	for _, f := range l.log {
+		if f, ok := f.(RunStarted); ok {
+			if had[f.Run] {
+				t.Errorf("two runs are called %s", f.Run)
+			}
+			had[f.Run] = true
+		}
+	}
+	l.want(fmt.Sprint(len(had)), fmt.Sprint(KeepChildren+6), l.r().Phase, RunCompleted)
+}

@@ -310,8 +310,7 @@ func (t *Task) doing() bool { return t.State == TaskDoing || t.State == TaskTodo
 func CompareIDs(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
-		if digit(x[0]) && digit(y[0]) {
-			m, n := digits(x), digits(y)
+		if m, n := digits(x), digits(y); m > 0 && n > 0 {
 			p, q := strings.TrimLeft(x[:m], "0"), strings.TrimLeft(y[:n], "0")
 			if c := cmp.Or(cmp.Compare(len(p), len(q)), cmp.Compare(p, q)); c != 0 {
 				return c
@@ -327,12 +326,6 @@ func CompareIDs(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
 }
 
-func digit(c byte) bool { return c >= '0' && c <= '9' }
+const numerals = "0123456789"
 
-func digits(s string) int {
-	n := 0
-	for n < len(s) && digit(s[n]) {
-		n++
-	}
-	return n
-}
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, numerals)) }

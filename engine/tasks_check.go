@@ -136,19 +136,14 @@ const NoPriority = 1 << 30
 
 // BadTaskID returns what is wrong with a task's id, or "". Ids are part of paths and of run names.
 func BadTaskID(id string) string {
-	letter := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || digit(c) }
+	const first = numerals + "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	switch {
 	case id == "":
 		return "is empty"
 	case len(id) > 64:
 		return "is longer than 64 characters"
-	case strings.Contains(id, ".."), !letter(id[0]):
+	case strings.Contains(id, ".."), strings.Trim(id[:1], first) != "", strings.Trim(id, first+"._-") != "":
 		return "is not an id: letters, digits and . _ - only, a letter or digit first"
-	}
-	for i := range len(id) {
-		if !letter(id[i]) && !strings.ContainsRune("._-", rune(id[i])) {
-			return "is not an id: letters, digits and . _ - only, a letter or digit first"
-		}
 	}
 	return ""
 }
