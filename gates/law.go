@@ -21,7 +21,7 @@ func lawGlobs() []string {
 // lawNames are files and folders that do so wherever they are: for git, or for later agents, whose
 // programs take instructions, hooks and the address of the model from them.
 func lawNames() []string {
-	return []string{".gitattributes", ".gitmodules", ".gitignore",
+	return []string{".gitattributes", ".gitmodules", ".gitignore", ".lfsconfig",
 		"CLAUDE.md", "CLAUDE.local.md", ".claude", ".mcp.json",
 		"AGENTS.md", "AGENTS.override.md", ".codex", ".agents",
 		"opencode.json", "opencode.jsonc", ".opencode",

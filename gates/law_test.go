@@ -37,7 +37,7 @@ func TestGuarded(t *testing.T) {
 		{files: "hooks/after.sh build.sh x/Makefile x/lib.mk y/Makefile", want: "hooks/after.sh x/Makefile"}, // what a Makefile starts must be named in protect
 		{files: ".workflow/specs/w.yaml .workflow/prompts/reviewer.md .workflow/config.yaml .workflow/backlog/x.json .workflow/schemas/a.json",
 			want: ".workflow/specs/w.yaml .workflow/prompts/reviewer.md .workflow/config.yaml .workflow/schemas/a.json"},
-		{files: "sub/CLAUDE.md .gitattributes a/.gitignore .gitmodules AGENTS.md bin/agent bin/other", want: "sub/CLAUDE.md .gitattributes a/.gitignore .gitmodules AGENTS.md bin/agent"},
+		{files: "sub/CLAUDE.md .gitattributes a/.gitignore .gitmodules .lfsconfig AGENTS.md bin/agent bin/other", want: "sub/CLAUDE.md .gitattributes a/.gitignore .gitmodules .lfsconfig AGENTS.md bin/agent"},
 		{files: ".claude/settings.json sub/.claude/agents/a.md .claude a/CLAUDE.local.md .mcp.json AGENTS.override.md .codex/config.toml .agents/skills/x/SKILL.md opencode.json x/opencode.jsonc .opencode/a.ts GEMINI.md sub/.gemini/settings.json QWEN.md .qwen/settings.json claude/a.md docs/claude.md docs/gemini.md",
 			want: ".claude/settings.json sub/.claude/agents/a.md .claude a/CLAUDE.local.md .mcp.json AGENTS.override.md .codex/config.toml .agents/skills/x/SKILL.md opencode.json x/opencode.jsonc .opencode/a.ts GEMINI.md sub/.gemini/settings.json QWEN.md .qwen/settings.json"},
 		{files: "my.key src/x.key", want: "my.key"},
