@@ -167,34 +167,6 @@ func (p *Packs) Get(ctx context.Context, digest string) (data io.ReadCloser, err
 	return data, err
 }
 
-// read reads an object once.
-func (p *Packs) read(ctx context.Context, digest string) (data io.ReadCloser, err error) {
-	info, err := p.info(ctx, digest, false)
-	if err != nil {
-		return nil, err
-	}
-	size := int64(min(info.Size, uint64(p.most)))
-	err = p.within(ctx, size, false, func(ctx context.Context, store jetstream.ObjectStore) error {
-		in, err := store.Get(ctx, digest)
-		if err != nil {
-			return err
-		}
-		f, sum, _, err := spool(in, p.most)
-		_ = in.Close() // it was only read
-		if err == nil && sum != digest {
-			err = errors.Join(fmt.Errorf("their SHA-256 is %s", sum), f.Close())
-		} else if err == nil {
-			data = f
-			return nil
-		}
-		if own := (final{}); errors.As(err, &own) {
-			return err
-		}
-		return &Unfit{digest, "the servers have other bytes under it, or not all: " + err.Error()}
-	})
-	return data, err
-}
-
 // Name has a name stand for a digest whose object is stored.
 func (p *Packs) Name(ctx context.Context, name, digest string) error {
 	return p.repeat(ctx, func() error {

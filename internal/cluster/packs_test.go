@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -162,6 +164,51 @@ func TestPacksUnfit(t *testing.T) {
 	unfit(t, err, "no digest")
 	if what := p.Stalled(); what != "" {
 		t.Errorf("it waits for %q", what)
+	}
+}
+
+// What a worker writes of an object is not believed: neither a link to another object or to itself, nor parts under a
+// name that is none. What has the wrong size is read all the same.
+func TestPacksMisdescribed(t *testing.T) {
+	t.Parallel()
+	p := newPacks(t, natstest.Start(t, 1).URL(), 1)
+	data := bytesOf(1, 300_000)
+	digest, other := p.mustPut(t, data), p.mustPut(t, bytesOf(2, 100))
+	was, err := p.store.GetInfo(t.Context(), digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := func(to string) *jetstream.ObjectMetaOptions {
+		return &jetstream.ObjectMetaOptions{Link: &jetstream.ObjectLink{Bucket: p.bucket, Name: to}}
+	}
+	meta := jetstream.ObjectMeta{Name: digest}
+	for name, c := range map[string]struct {
+		info jetstream.ObjectInfo
+		want string // "" = it is read
+	}{
+		"a link to itself":    {jetstream.ObjectInfo{NUID: "x", Size: 1, ObjectMeta: jetstream.ObjectMeta{Opts: link(digest)}}, "or not all"},
+		"a link":              {jetstream.ObjectInfo{NUID: "x", ObjectMeta: jetstream.ObjectMeta{Opts: link(other)}}, "their SHA-256"},
+		"no parts":            {jetstream.ObjectInfo{Size: 1, ObjectMeta: meta}, "no parts"},
+		"parts of two":        {jetstream.ObjectInfo{NUID: "*", Size: 1, ObjectMeta: meta}, "no parts"},
+		"a long name":         {jetstream.ObjectInfo{NUID: strings.Repeat("x", 100_000), Size: 1, ObjectMeta: meta}, "no parts"},
+		"a size that is less": {jetstream.ObjectInfo{NUID: was.NUID, Size: 1, ObjectMeta: meta}, ""},
+		"a size that is more": {jetstream.ObjectInfo{NUID: was.NUID, Size: 1 << 60, ObjectMeta: meta}, ""},
+	} {
+		text, err := json.Marshal(c.info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		subject := "$O." + p.bucket + ".M." + base64.URLEncoding.EncodeToString([]byte(digest))
+		if _, err := p.js.Publish(t.Context(), subject, text); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 4*p.Patience)
+		err = p.has(ctx, digest, data)
+		cancel()
+		if u := (*Unfit)(nil); c.want == "" && err != nil || c.want != "" && !errors.As(err, &u) ||
+			!strings.Contains(fmt.Sprint(err), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
 	}
 }
 
