@@ -58,13 +58,13 @@ func TestClusterNoRoomForResult(t *testing.T) {
 		eventually(t, command+" says what the result waits for", func() bool {
 			_, out := a.code(command)
 			out = strings.Join(strings.Fields(out), " ")
-			_, why, says := strings.Cut(out, "for the servers")
+			_, why, says := strings.Cut(out, "to read an order")
 			return says && strings.Contains(why, "the object store: ") && (strings.Contains(why, "resource") || strings.Contains(why, "maximum"))
 		})
 	}
 	goesOnWithRoom(t, servers, a, ran)
 	eventually(t, "nothing waits any more", func() bool {
-		return !strings.Contains(a.do(a.bin, "workers")+a.do(a.bin, "status"), "for the servers")
+		return !strings.Contains(a.do(a.bin, "workers")+a.do(a.bin, "status"), "to read an order")
 	})
 }
 

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 
 	"sluice/agents"
 	"sluice/internal/atomicfile"
+	"sluice/internal/health"
 	"sluice/internal/layout"
 )
 
@@ -19,17 +19,17 @@ func carried() map[string]int64 {
 		"answer.json": longestAnswer, layout.OwnDir + "/answer.json": longestAnswer}
 }
 
-// PackOutput writes the output and the answer of an ended launch.
+// PackOutput writes the output and the answer of an ended launch, as far as they can be read.
 func PackOutput(l layout.Layout, rel string, to io.Writer) error {
 	out := tar.NewWriter(to)
 	dir := l.Path(rel)
 	for name, most := range carried() {
 		f, st, err := atomicfile.Open(dir, filepath.FromSlash(name))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, atomicfile.ErrNotRegular) {
-			continue
+		if err != nil && health.Passing(err) {
+			return err
 		}
 		if err != nil {
-			return err
+			continue // there is none, or the agent has left something else there
 		}
 		n := min(st.Size, most+1) // one more byte has it refused as too long, not taken in part
 		if err = out.WriteHeader(&tar.Header{Name: name, Size: n, Mode: 0o600}); err == nil {

@@ -20,7 +20,7 @@ import (
 
 const (
 	packPrefix = "SLUICE_PACKS_" // with the journal's id: its bucket
-	packMost   = 2 << 30         // bytes of one object
+	packMost   = 2<<30 + 1       // bytes of one object: at its limit package tree fails by itself
 	slowest    = 256 << 10       // bytes a second that are still waited for
 	patience   = 20 * time.Second
 	listBytes  = 8 << 20         // of the names, for the time that they may take

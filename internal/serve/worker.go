@@ -262,7 +262,7 @@ func (w *Parts) post(p *workspace.Workspace, id string, in Worker, set func() se
 	packs := w.conn.Launches(id, nil)
 	post, err := workers.NewPost(workers.PostOptions{Conn: w.conn, State: p.State, Journal: id, Name: ThisMachine(),
 		Version: w.Version, Labels: in.Labels, Slots: in.Slots, Desks: in.Desks, Logf: w.logf("worker"), Now: w.Console.Now,
-		Stalled: packs.Stalled,
+		Stalled: func() string { return strings.Join(append(notes.All(), packs.Stalled())[:1], "") },
 		Leaves: func(n int) {
 			w.log.Info().Int("launches", n).Msg("the worker takes nothing new, and ends once these are done; " +
 				"a second Ctrl-C ends it at once")

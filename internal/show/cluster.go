@@ -97,7 +97,7 @@ func printLate(con *console.Console, all []lateWork, run string) {
 	}
 }
 
-// printStalled prints that workers wait for the servers, with what the first of them says.
+// printStalled prints that workers wait, with what the first of them says.
 func printStalled(con *console.Console, workers []daemon.Worker) {
 	workers = slices.DeleteFunc(slices.Clone(workers), func(w daemon.Worker) bool { return w.Stalled == "" })
 	if len(workers) == 0 {
@@ -107,6 +107,6 @@ func printStalled(con *console.Console, workers []daemon.Worker) {
 	if n := len(workers); n > 1 {
 		who = fmt.Sprintf("%d workers wait", n)
 	}
-	con.PrintWrapped(0, console.Styled("cluster: "+who+" for the servers, to store a result or to read an order: "+
+	con.PrintWrapped(0, console.Styled("cluster: "+who+", to store a result or to read an order: "+
 		text.Message(workers[0].Stalled), console.Yellow))
 }

@@ -47,7 +47,8 @@ func Workers(con *console.Console, c *daemon.Cluster) error {
 				cmp.Or(text.Line(w.Version), "unknown")), console.Yellow))
 		}
 		if w.Stalled != "" {
-			con.PrintWrapped(2, console.Styled("waits for the servers: "+text.Message(w.Stalled), console.Yellow))
+			con.PrintWrapped(2, console.Styled("waits, to store a result or to read an order: "+text.Message(w.Stalled),
+				console.Yellow))
 		}
 		for _, l := range w.Launches {
 			did := "for"

@@ -26,12 +26,12 @@ func TestWorkerOfAnotherRelease(t *testing.T) {
 }
 
 // A status names what keeps a machine from leading, each replica that is not current, and workers that
-// wait for the servers. The list of workers says which wait.
+// wait. The list of workers says which wait.
 func TestClusterFaults(t *testing.T) {
 	t.Parallel()
 	stalled := daemon.Worker{ID: "00112233445566ff", Name: "far", Labels: []string{"linux"}, Slots: 1, Since: time.Now(),
 		Stalled: "the object store: no room\x1b[2J"}
-	waits := "for the servers, to store a result or to read an order: the object store: no room"
+	waits := "to store a result or to read an order: the object store: no room"
 	for _, c := range []struct {
 		of   daemon.Cluster
 		want string
@@ -39,8 +39,8 @@ func TestClusterFaults(t *testing.T) {
 		{daemon.Cluster{Unread: &daemon.Unread{Seq: 7, Kind: "k\x1b[2J"}}, "cannot read record 7 of kind k"},
 		{daemon.Cluster{Leads: true, Holds: true, Replicas: []daemon.Replica{{Name: "n1", Leads: true, Current: true},
 			{Name: "n2", Offline: true, Behind: 3}, {Name: "n3", Behind: 2}}}, "replicas: n1 current, n2 offline, n3 2 messages behind"},
-		{daemon.Cluster{Leads: true, Workers: []daemon.Worker{{Name: "well"}, stalled}}, "cluster: worker far waits " + waits},
-		{daemon.Cluster{Leads: true, Workers: []daemon.Worker{stalled, stalled}}, "cluster: 2 workers wait " + waits},
+		{daemon.Cluster{Leads: true, Workers: []daemon.Worker{{Name: "well"}, stalled}}, "cluster: worker far waits, " + waits},
+		{daemon.Cluster{Leads: true, Workers: []daemon.Worker{stalled, stalled}}, "cluster: 2 workers wait, " + waits},
 	} {
 		out := &window{}
 		c.of.Machine = "m"
@@ -55,7 +55,7 @@ func TestClusterFaults(t *testing.T) {
 	if err := Workers(con, &daemon.Cluster{Machine: "m", Workers: []daemon.Worker{stalled}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := out.String(); !strings.Contains(got, "  waits for the servers: the object store: no room") || strings.Contains(got, "\x1b") {
+	if got := out.String(); !strings.Contains(got, "  waits, "+waits) || strings.Contains(got, "\x1b") {
 		t.Errorf("%q", got)
 	}
 }

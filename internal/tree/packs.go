@@ -2,16 +2,25 @@ package tree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
 	"sluice/internal/git"
 )
 
-// Pack writes a pack of a commit without what the bases have; base "" is none. It has at most MaxPack
-// bytes.
+// Pack writes a pack of a commit without what the bases have; base "" is none. One of more than MaxPack bytes is a
+// *Refused.
 func Pack(ctx context.Context, repo *git.Repo, to io.Writer, tip string, bases ...string) error {
-	return git.Pack(ctx, repo, to, MaxPack, tip, bases...)
+	return packed(ctx, repo, to, MaxPack, tip, bases...)
+}
+
+func packed(ctx context.Context, repo *git.Repo, to io.Writer, most int64, tip string, bases ...string) error {
+	err := git.Pack(ctx, repo, to, most, tip, bases...)
+	if errors.Is(err, git.ErrOutput) {
+		return &Refused{fmt.Sprintf("its files and commits are too large to be sent: %d bytes, packed, are the most", most)}
+	}
+	return err
 }
 
 // Bring takes in a pack that Pack has written in another repo, as strictly as the commits of a launch,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -248,4 +249,23 @@ func TestPacksAreGathered(t *testing.T) {
 	}
 	b.run("cat-file", "-e", loose)
 	b.run("fsck", "--full", "--strict")
+}
+
+// Work that is too large to be sent is refused by name, which no later try would change.
+func TestPackThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	base := r.run("rev-parse", "HEAD")
+	r.write("new.txt", strings.Repeat("x", 100))
+	r.run("add", "-A")
+	r.run("commit", "-qm", "work")
+	var out bytes.Buffer
+	if err := packed(t.Context(), r.git, &out, 1<<20, r.run("rev-parse", "HEAD"), base); err != nil {
+		t.Fatal(err)
+	}
+	var no *Refused
+	err := packed(t.Context(), r.git, io.Discard, int64(out.Len()-1), r.run("rev-parse", "HEAD"), base)
+	if !errors.As(err, &no) || !strings.Contains(no.Why, "too large to be sent") {
+		t.Errorf("%v", err)
+	}
 }

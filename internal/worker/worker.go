@@ -78,10 +78,15 @@ type Worker struct {
 	layout.Layout
 	*health.Notes
 	opt Options
+
+	mu   sync.Mutex
+	ends map[string]bool // the launches that are asked to end
 }
 
 // New returns a Worker.
-func New(o Options) *Worker { return &Worker{Layout: o.Layout, Notes: o.Notes, opt: o} }
+func New(o Options) *Worker {
+	return &Worker{Layout: o.Layout, Notes: o.Notes, opt: o, ends: map[string]bool{}}
+}
 
 // newestMost is how many refs an order's pack may build on; with the HEAD an answer has room for their commits.
 const newestMost = 60
@@ -121,7 +126,7 @@ func (w *Worker) Make(ctx context.Context, s launch.Sent, since time.Time) (laun
 		return back, nil
 	}
 	back.Program, _ = launch.ReadProgram(end.Dir)
-	err = w.untilDone(ctx, s.Key, func() (err error) {
+	err = w.giveBack(ctx, s.Key, &back, func() (err error) {
 		back.Output, err = w.opt.Packs.PutFrom(ctx, func(to io.Writer) error {
 			return launch.PackOutput(w.Layout, s.Dir, to)
 		})
@@ -136,23 +141,30 @@ func (w *Worker) Make(ctx context.Context, s launch.Sent, since time.Time) (laun
 	return back, err
 }
 
-// untilDone tries until it succeeds or ctx has ended. Who has sent the order waits as long as this
-// worker lives, and the reason is in its log.
-func (w *Worker) untilDone(ctx context.Context, key string, try func() error) error {
-	said := ""
-	for {
+// giveBack tries until the result is stored. Who has sent the order waits as long as this worker lives, and is told
+// why; a launch that it has asked to end ends without its work.
+func (w *Worker) giveBack(ctx context.Context, key string, back *launch.Back, try func() error) error {
+	if !w.Retry(ctx, "the result of "+key, func() error {
 		err := try()
-		if err == nil || ctx.Err() != nil {
-			return errors.Join(ctx.Err())
+		if err != nil && ctx.Err() == nil && w.end(key, false) {
+			back.Commit, back.Tip, back.Refused = "", "", "its worker could not store its work: "+err.Error()
+			return nil
 		}
-		if err.Error() != said {
-			said = err.Error()
-			w.Logf("%s: its result: %v", key, err)
-		}
-		if !health.Wait(ctx, health.AgainMost) {
-			return ctx.Err()
-		}
+		return err
+	}) {
+		return ctx.Err()
 	}
+	return nil
+}
+
+// end reports whether a launch is asked to end, now or before.
+func (w *Worker) end(key string, now bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now {
+		w.ends[key] = true
+	}
+	return w.ends[key]
 }
 
 // take takes the work of an ended launch as one commit, and stores it.
@@ -188,6 +200,10 @@ func (w *Worker) take(ctx context.Context, s launch.Sent, back *launch.Back) err
 	back.Pack, err = w.opt.Packs.PutFrom(ctx, func(to io.Writer) error {
 		return tree.Pack(ctx, w.opt.Git, to, t.Commit, s.Head)
 	})
+	if errors.As(err, &no) {
+		back.Commit, back.Tip, back.Refused = "", "", no.Why
+		return nil
+	}
 	return err
 }
 
@@ -233,18 +249,19 @@ func (w *Worker) signals(s launch.Sent, ended bool) (out []launch.Signal) {
 // Stop ends a launch: see workers.Maker.
 func (w *Worker) Stop(ctx context.Context, s launch.Sent) {
 	w.opt.Tokens.set(s.Key, s.Token)
-	err := w.untilDone(ctx, s.Key, func() error {
+	w.end(s.Key, true)
+	w.Retry(ctx, "the end of "+s.Key, func() error {
 		_, _, err := w.opt.Launches.StopAll(ctx, s.Key)
 		return err
 	})
-	if err != nil && ctx.Err() == nil {
-		w.Logf("%s: it cannot be ended: %v", s.Key, err)
-	}
 }
 
 // Clear removes the worktree of an ended launch: see workers.Maker.
 func (w *Worker) Clear(ctx context.Context, s launch.Sent) error {
 	w.opt.Tokens.set(s.Key, "")
+	w.mu.Lock()
+	delete(w.ends, s.Key)
+	w.mu.Unlock()
 	err := os.Remove(w.placeFile(s.Key))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil

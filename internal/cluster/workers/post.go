@@ -24,6 +24,7 @@ import (
 	"sluice/internal/fault"
 	"sluice/internal/health"
 	"sluice/internal/layout"
+	"sluice/internal/text"
 )
 
 const (
@@ -72,7 +73,7 @@ type PostOptions struct {
 	Slots   int
 	Desks   []string // public keys: what none of them has signed is refused; none = nothing is signed
 	Maker   Maker
-	Stalled func() string      // what results and orders wait for in the object store; "" = none waits; nil = as ""
+	Stalled func() string      // what results and orders wait for; "" = none waits; nil = as ""
 	Leaves  func(launches int) // called once it is asked to end, with the number it has to finish; nil = not called
 	Logf    func(string, ...any)
 	Now     func() time.Time
@@ -242,7 +243,7 @@ func (p *Post) beat() {
 		Versions: versions(), Labels: p.opt.Labels, Slots: p.opt.Slots, Since: p.since, At: p.beaten,
 		Draining: p.drains.Drains || p.leaves, Epoch: p.epoch}
 	if p.opt.Stalled != nil {
-		b.Stalled = p.opt.Stalled()
+		b.Stalled = text.Message(p.opt.Stalled())
 	}
 	has := map[string]launch.Sent{}
 	for key, m := range p.keys {
