@@ -15,24 +15,24 @@ import (
 )
 
 // Box returns the sandbox of launches; nil if they are not held. The error says why a required one
-// is missing.
+// is missing, or why nobody knows yet whether there is one.
 func (x *Cage) Box() (*sandbox.Box, error) {
 	s := x.opt.Settings()
 	if s.Sandbox.Mode == settings.SandboxOff || x.opt.Sandbox == nil {
 		return nil, nil
 	}
 	b, err := x.opt.Sandbox()
-	if err != nil && s.Sandbox.Mode != settings.SandboxOn && s.Trust != engine.TrustSandbox &&
+	if errors.Is(err, sandbox.ErrUnavailable) && s.Sandbox.Mode != settings.SandboxOn && s.Trust != engine.TrustSandbox &&
 		s.Trust != engine.TrustSigned {
 		return nil, nil
 	}
 	return b, err
 }
 
-// Wanted is Box, but its error asks a person to fix the sandbox.
+// Wanted is Box, but the error of a missing one asks a person to fix it.
 func (x *Cage) Wanted() (*sandbox.Box, error) {
 	box, err := x.Box()
-	if err != nil {
+	if errors.Is(err, sandbox.ErrUnavailable) {
 		err = job.Fatal("%v: the settings require one: see sluice doctor", err)
 	}
 	return box, err

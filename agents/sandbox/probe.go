@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"sluice/internal/fault"
@@ -75,7 +76,7 @@ func (b *Box) Remaps() bool { return runtime.GOOS != "darwin" }
 
 // Find looks for this system's sandbox program and tries a complete launch: whether it starts, and
 // whether the forbidden is impossible. self is this binary, path the search path ("" = PATH). The
-// error wraps ErrUnavailable and says what is missing and how to fix it.
+// error wraps ErrUnavailable and says what is missing and how to fix it, or ErrUntried.
 func Find(ctx context.Context, self, path string) (*Box, error) {
 	name := "bwrap"
 	switch runtime.GOOS {
@@ -94,10 +95,31 @@ func Find(ctx context.Context, self, path string) (*Box, error) {
 	if err == nil {
 		err = b.probe(ctx)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrUntried):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return b, nil
+}
+
+// Trial returns find for a process that lives long: its result stands, but a trial that could not be made is
+// made again, a rest after the last one at the earliest. Any goroutine may call it.
+func Trial(rest time.Duration, find func() (*Box, error)) func() (*Box, error) {
+	var mu sync.Mutex
+	var box *Box
+	var next time.Time
+	err := ErrUntried
+	return func() (*Box, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if errors.Is(err, ErrUntried) && !time.Now().Before(next) {
+			box, err = find()
+			next = time.Now().Add(rest)
+		}
+		return box, err
+	}
 }
 
 // look finds a program in absolute folders only: anybody could have put one into the current
@@ -158,28 +180,18 @@ func (s *Start) Handed(cmd *exec.Cmd) {
 	}
 }
 
-// probe runs a complete launch in a temporary folder.
-func (b *Box) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
-	defer cancel()
-	dir, err := os.MkdirTemp("", "sluice-probe-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return err
-	}
+// trial prepares a complete launch in the folder dir.
+func (b *Box) trial(ctx context.Context, dir string) (*Start, *exec.Cmd, error) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	work := at("work")
 	for _, d := range []string{"work/.workflow/signals", "work/.workflow/specs", "inbox", "home", "state", "beside"} {
 		if err := os.MkdirAll(at(d), 0o700); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
 	for _, f := range []string{"state/secret", "beside/secret"} {
 		if err := os.WriteFile(at(f), []byte("x"), 0o600); err != nil {
-			return err
+			return nil, nil, err
 		}
 	}
 	p := Plan{Home: at("home"), Private: at("home"), Hide: []string{at("state")}, Cwd: work,
@@ -192,11 +204,27 @@ func (b *Box) probe(ctx context.Context) error {
 	start, err := b.Wrap(p, []string{"/bin/sh", "-c", probeScript, "probe", dir},
 		[]string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	cmd, err := start.Command(ctx)
+	return start, cmd, err
+}
+
+// probe runs a complete launch in a temporary folder.
+func (b *Box) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "sluice-probe-")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		dir, err = filepath.EvalSymlinks(dir)
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrUntried, err)
+	}
+	start, cmd, err := b.trial(ctx, dir)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUntried, err)
 	}
 	defer start.Handed(cmd)
 	cmd.Env = append(cmd.Env, "PROBE=1")
@@ -206,7 +234,7 @@ func (b *Box) probe(ctx context.Context) error {
 	said := strings.Fields(strings.TrimSpace(out.String()))
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return errors.New("its trial did not end")
+		return fmt.Errorf("%w: its trial did not end", ErrUntried)
 	case err != nil || len(said) == 0:
 		return fmt.Errorf("%s does not work here: %s: user namespaces may be off for this user (sysctl "+
 			"kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)",

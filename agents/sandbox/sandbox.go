@@ -43,6 +43,10 @@ const uid = "1000"
 // ErrUnavailable is wrapped by every reason why no sandbox is available.
 var ErrUnavailable = errors.New("no sandbox")
 
+// ErrUntried is wrapped where a fault of the machine, such as a full disk, kept the sandbox from being tried: nobody
+// knows whether there is one, and nothing may be launched without it.
+var ErrUntried = errors.New("the sandbox could not be tried")
+
 // Networks of a launch.
 const (
 	NetNone  = "none"  // its own loopback only

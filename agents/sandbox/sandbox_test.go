@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestFind: if bubblewrap works at all, the complete trial passes.
@@ -33,6 +36,12 @@ func TestFind(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "apt-get install bubblewrap") {
 		t.Errorf("without the program: %v", err)
 	}
+	t.Run("a machine on which it cannot be tried", func(t *testing.T) {
+		t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "gone"))
+		if _, err := Find(context.Background(), self, ""); !errors.Is(err, ErrUntried) || errors.Is(err, ErrUnavailable) {
+			t.Errorf("a missing temporary folder says that there is no sandbox: %v", err)
+		}
+	})
 	// A program that confines nothing is no sandbox.
 	dir := t.TempDir()
 	loose := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec \"$@\"\n"
@@ -41,6 +50,28 @@ func TestFind(t *testing.T) {
 	}
 	if _, err := Find(context.Background(), self, dir); err == nil || !strings.Contains(err.Error(), "does not hold") || !strings.Contains(err.Error(), "specs can be written") {
 		t.Errorf("a sandbox that holds nothing: %v", err)
+	}
+}
+
+// TestTrial: a trial that could not be made is made again, and what one found out stands.
+func TestTrial(t *testing.T) {
+	results := []error{ErrUntried, fmt.Errorf("%w: a full disk", ErrUntried), nil, ErrUnavailable}
+	trials := 0
+	box := Trial(0, func() (*Box, error) { trials++; return &Box{}, results[trials-1] })
+	for i, want := range []error{ErrUntried, ErrUntried, nil, nil} {
+		if _, err := box(); !errors.Is(err, want) {
+			t.Errorf("question %d: %v, want %v", i+1, err, want)
+		}
+	}
+	if trials != 3 {
+		t.Errorf("%d trials", trials)
+	}
+	rare := Trial(time.Hour, func() (*Box, error) { trials++; return nil, ErrUntried })
+	for range 3 {
+		_, _ = rare()
+	}
+	if trials != 4 {
+		t.Errorf("%d trials without a rest", trials-3)
 	}
 }
 

@@ -83,6 +83,9 @@ type Parts struct {
 // warmShims is how many hosts of ended launches wait for the next one.
 const warmShims = 2
 
+// trialRest is the time between two trials of the sandbox, while none can be made.
+const trialRest = 10 * time.Second
+
 // loopsRescan keeps the watcher from rescanning folders with events: each repo's loop reads all its
 // inboxes every few seconds.
 const loopsRescan = time.Hour
@@ -123,7 +126,9 @@ func New(o Options, log zerolog.Logger) (*Parts, error) {
 		poked:  make(chan struct{}, 1), ctx: ctx, stop: stop}
 	w.desk = notify.NewDesk([]string{o.Self, NotifyHelper}, nil)
 	w.runner = agents.New(agents.Options{Shim: []string{o.Self, shimCommand}, Warm: warm, Logf: w.logf("agents")})
-	w.box = sync.OnceValues(func() (*sandbox.Box, error) { return sandbox.Find(context.Background(), o.Self, "") })
+	w.box = sandbox.Trial(trialRest, func() (*sandbox.Box, error) {
+		return sandbox.Find(context.Background(), o.Self, "")
+	})
 	w.done.Go(func() { w.spread(ctx) })
 	w.done.Go(func() { w.keepSettings(ctx) })
 	return w, nil
