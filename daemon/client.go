@@ -34,16 +34,20 @@ var ErrNotServed = errors.New("no sluice process answers")
 type Client struct{ http http.Client }
 
 // NewClient returns a client of the process that serves the repo with this state folder.
-func NewClient(state string) *Client { return newClient(filepath.Join(state, SocketName)) }
+func NewClient(state string) *Client { return newClient(filepath.Join(state, SocketName), 0) }
 
-// NewDaemonClient returns a client of the daemon with this home.
+// daemonMost limits an answer of the daemon, which waits for no repo longer than startMost.
+const daemonMost = 10 * time.Second
+
+// NewDaemonClient returns a client of the daemon with this home. A daemon that is stopped or hangs is an error.
 func NewDaemonClient(home string) *Client {
-	return newClient(filepath.Join(home, "daemon."+SocketName))
+	return newClient(filepath.Join(home, "daemon."+SocketName), daemonMost)
 }
 
-func newClient(socket string) *Client {
+// newClient returns a client of a socket; most limits the wait for an answer, 0 = without end.
+func newClient(socket string, most time.Duration) *Client {
 	c := &Client{}
-	c.http.Transport = &http.Transport{MaxIdleConns: 2,
+	c.http.Transport = &http.Transport{MaxIdleConns: 2, ResponseHeaderTimeout: most,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			conn, err := dial(ctx, socket)
 			if err != nil {
@@ -93,6 +97,10 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader) 
 	}
 	res, err := c.http.Do(req)
 	if ue, ok := errors.AsType[*url.Error](err); ok {
+		if ue.Timeout() && ctx.Err() == nil {
+			return nil, &fault.Error{Cause: "the daemon does not answer", Code: fault.ExitServed, Err: ue.Err,
+				Advice: "end it and start it again: agents keep running, and runs continue where they were"}
+		}
 		return nil, ue.Err // without the HTTP client's prefix
 	}
 	if err == nil && res.StatusCode != http.StatusOK {

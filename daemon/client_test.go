@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
@@ -47,6 +48,29 @@ func TestPingOfAProcessThatEnds(t *testing.T) {
 	defer c.Close()
 	if _, err := c.Ping(context.Background()); !errors.Is(err, ErrNotServed) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestDaemonThatHangs: the kernel takes connections for a stopped process. Who asks the daemon is told; who asks for a
+// repo sets its own time.
+func TestDaemonThatHangs(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "daemon."+SocketName)
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	c := newClient(socket, time.Millisecond)
+	defer c.Close()
+	_, err = c.Repos(ctx)
+	if what, advice := fault.Split(err); what != "the daemon does not answer" || advice == "" {
+		t.Errorf("%q, %q", what, advice)
+	}
+	of := func(c *Client) time.Duration { return c.http.Transport.(*http.Transport).ResponseHeaderTimeout }
+	if of(NewDaemonClient(t.TempDir())) == 0 || of(NewClient(t.TempDir())) != 0 {
+		t.Error("a list of the daemon has no end, or an event of a repo has one")
 	}
 }
 

@@ -59,6 +59,9 @@ func (p *Workspace) Serving(ctx context.Context) (Service, error) {
 	if errors.Is(err, daemon.ErrNotServed) || ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("nothing came in %s", text.Span(pingIn))
+	}
 	return nil, &fault.Error{Cause: fmt.Sprintf("the process that serves this repo does not answer: %s", err),
 		Code: fault.ExitServed, Err: err,
 		Advice: "look at it (" + p.holderOf() + "); end it and start the daemon again: runs continue where they were"}
