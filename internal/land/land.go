@@ -56,7 +56,7 @@ func Run(ctx context.Context, con *console.Console, root string, r daemon.RunSta
 	}
 	defer repo.Close()
 	w := folders.WorkOf(root, r.Made())
-	w.Unjudged, w.Shown, w.Env = l.Unjudged, typed(layout.ShortPath(w.Dir)), map[string]string{}
+	w.Unjudged, w.Shown, w.Env = l.Unjudged, text.Typed(layout.ShortPath(w.Dir)), map[string]string{}
 	for _, name := range []string{"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"} {
 		w.Env[name] = con.Getenv(name)
 	}
@@ -122,17 +122,6 @@ func landable(r daemon.RunStatus, l Options) error {
 		return fault.Failed(do, "%s has not completed: it is %s", r.ID, r.Phase)
 	}
 	return nil
-}
-
-// typed is a path as a person types it in a shell.
-func typed(path string) string {
-	plain := func(c rune) bool {
-		return strings.ContainsRune("/.-_", c) || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-	}
-	if !strings.ContainsFunc(path, func(c rune) bool { return !plain(c) }) {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // branchOnto is the full name of the branch that is named, or checked out.
@@ -328,6 +317,6 @@ func toCommit(ctx context.Context, repo *git.Repo, w tree.Work, how string, near
 	if near {
 		dir = layout.ShortPath(dir)
 	}
-	in := "git -C " + typed(dir)
+	in := "git -C " + text.Typed(dir)
 	return fmt.Sprintf("to take it (%s): %s add -A && %s commit && %s", text.Plural(n, "file"), in, in, how)
 }

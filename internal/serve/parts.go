@@ -152,14 +152,14 @@ func (w *Parts) Server(home string, page func(context.Context) (string, error)) 
 		StateOf: func(ctx context.Context, root string) (string, error) {
 			if !workspace.IsDir(root) {
 				return "", fault.New(fmt.Sprintf("move it back, or run `sluice watch rm %s`, and `sluice watch add` in "+
-					"its new place", root), "repo: %w", atomicfile.ErrGone)
+					"its new place", text.Typed(root)), "repo: %w", atomicfile.ErrGone)
 			}
 			p, err := workspace.At(ctx, w.Console, root)
 			if err != nil {
 				return "", err
 			}
 			if p.Root != root { // a folder above is a repo
-				return "", fault.Failed("put it back, or run `sluice watch rm "+root+"`",
+				return "", fault.Failed("put it back, or run `sluice watch rm "+text.Typed(root)+"`",
 					"repo: no git repository there, but in %s", p.Root)
 			}
 			return p.State, nil

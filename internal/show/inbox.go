@@ -95,6 +95,7 @@ func SpecsOf(read func(daemon.RunStatus) (*engine.Spec, error)) func(daemon.RunS
 // Waits returns what waits for a person in a repo of this status; with SpecsOf also what to look for at each gate.
 func Waits(st daemon.Status, served bool, specOf func(daemon.RunStatus) *engine.Spec) []Waiting {
 	out := []Waiting{}
+	in := "sluice -C " + text.Typed(st.Root)
 	runs := map[string]int{} // gate -> live runs that wait for it
 	for _, r := range st.Runs {
 		for _, w := range r.Waits {
@@ -116,13 +117,13 @@ func Waits(st daemon.Status, served bool, specOf func(daemon.RunStatus) *engine.
 			}
 			switch w.Kind {
 			case "human":
-				i.Type = "sluice -C " + st.Root + " show " + w.Gate + which
+				i.Type = in + " show " + w.Gate + which
 			case "window":
-				i.Type = "sluice -C " + st.Root + " veto " + w.Gate + which + " -m …"
+				i.Type = in + " veto " + w.Gate + which + " -m …"
 			case "offer":
-				i.Type = "sluice -C " + st.Root + " next"
+				i.Type = in + " next"
 			case "paused":
-				i.Type, i.Why = "sluice -C "+st.Root+strings.TrimPrefix(daemon.Resume(r.ID, served), "sluice"), r.Paused
+				i.Type, i.Why = in+strings.TrimPrefix(daemon.Resume(r.ID, served), "sluice"), r.Paused
 			default:
 				continue
 			}

@@ -212,3 +212,13 @@ func TestUnservedAdvice(t *testing.T) {
 		t.Errorf("%s%s", s, errs.String())
 	}
 }
+
+// TestInboxTypes: the command of a row can be pasted, whatever the repo's folder is called.
+func TestInboxTypes(t *testing.T) {
+	r := daemon.RunStatus{ID: "w-1", Phase: engine.RunRunning, Waits: []daemon.Wait{{Kind: "human", Gate: "g"}, {Kind: "window", Gate: "g"}, {Kind: "offer"}, {Kind: "paused"}}}
+	for _, w := range Waits(daemon.Status{Root: "/my $(touch x)", Runs: []daemon.RunStatus{r}}, true, nil) {
+		if !strings.HasPrefix(w.Type, "sluice -C '/my $(touch x)' ") {
+			t.Errorf("%s: %s", w.Kind, w.Type)
+		}
+	}
+}

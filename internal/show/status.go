@@ -113,7 +113,7 @@ func printHealth(con *console.Console, st daemon.Status, served bool) {
 func noteUnserved(con *console.Console, dir string) {
 	repo, in := "this repo", ""
 	if dir != "." {
-		repo, in = dir, "-C "+dir+" "
+		repo, in = dir, "-C "+text.Typed(dir)+" "
 	}
 	con.Note("%s no sluice process serves %s: `sluice %srun RUN` continues it here, `sluice %[3]swatch add` and "+
 		"`sluice daemon` in the background", con.PaintErr(console.Yellow, "note:"), repo, in)

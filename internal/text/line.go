@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -45,6 +46,29 @@ func Span(d time.Duration) string {
 		s = strings.TrimSuffix(s, "0m")
 	}
 	return s
+}
+
+// Typed is a word, such as a path, as a person types it in a shell. Bash, zsh and ksh read what is written for control
+// characters.
+func Typed(word string) string {
+	plain := func(c rune) bool {
+		return strings.ContainsRune("/.-_", c) || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	switch {
+	case word != "" && !strings.ContainsFunc(word, func(c rune) bool { return !plain(c) }):
+		return word
+	case !strings.ContainsFunc(word, unicode.IsControl):
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	var b strings.Builder
+	for _, c := range []byte(word) {
+		if c >= ' ' && c != '\'' && c != '\\' && c != 0x7f {
+			b.WriteByte(c)
+			continue
+		}
+		fmt.Fprintf(&b, "\\%03o", c)
+	}
+	return "$'" + b.String() + "'"
 }
 
 // Plural is "1 run", "2 runs".

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -30,5 +31,19 @@ func TestLineKeepsBothEnds(t *testing.T) {
 	}
 	if got := Line(strings.Repeat("\xff", 5000)); !utf8.ValidString(got) || utf8.RuneCountInString(got) > lineMost {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestTyped: a shell reads what is written as the word itself, and runs nothing of it.
+func TestTyped(t *testing.T) {
+	if got := Typed("/home/ann/my-app_2.0"); got != "/home/ann/my-app_2.0" {
+		t.Errorf("a plain path became %s", got)
+	}
+	words := []string{"", "a b", "it's", `quo"te $HOME`, "$(touch x)", "`touch x`", "~", "-dash", "ünï ☃", "new\nline's \\ \x7f$(x)", "*", "a\\b"}
+	for _, word := range words {
+		out, err := exec.Command("bash", "-c", "printf %s "+Typed(word)).Output()
+		if err != nil || string(out) != word {
+			t.Errorf("%q, written %s, is read as %q, %v", word, Typed(word), out, err)
+		}
 	}
 }
