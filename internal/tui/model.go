@@ -5,6 +5,7 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -238,11 +239,24 @@ func (m *Model) seeRepos(msg reposSeen) {
 	for _, root := range msg.roots {
 		r := m.repo(root)
 		if r == nil {
-			r = &repo{root: root, name: filepath.Base(root), runs: map[string]*daemon.RunStatus{}}
+			r = &repo{root: root, runs: map[string]*daemon.RunStatus{}}
 		}
+		r.name = nameOf(root, msg.roots)
 		out = append(out, r)
 	}
 	m.repos = out
+}
+
+// nameOf returns as much of the end of a repo's path as tells it from the others.
+func nameOf(root string, all []string) string {
+	for at := len(root); at > 0; {
+		at = strings.LastIndexByte(root[:at], filepath.Separator)
+		end := root[max(at, 0):]
+		if !slices.ContainsFunc(all, func(o string) bool { return o != root && strings.HasSuffix(o, end) }) {
+			return strings.TrimPrefix(end, string(filepath.Separator))
+		}
+	}
+	return root
 }
 
 func (m *Model) seeRepo(msg repoSeen) {

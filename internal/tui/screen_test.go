@@ -55,6 +55,23 @@ func TestWhatWaitsIsFirst(t *testing.T) {
 	s.sees(`^› \? G review of w-1`)
 }
 
+// TestReposOfOneName: repos whose folders are called the same are told apart.
+func TestReposOfOneName(t *testing.T) {
+	all := []string{"/home/ann/app", "/home/bob/app", "/srv/home/bob/app", "/home/ann/lib", "/app", "/home/ann/my-lib"}
+	want := []string{"ann/app", "/home/bob/app", "srv/home/bob/app", "lib", "/app", "my-lib"}
+	for i, root := range all {
+		if got := nameOf(root, all); got != want[i] {
+			t.Errorf("%s is called %q, want %q", root, got, want[i])
+		}
+	}
+	s := newSit(t, 100, 30)
+	s.tell(reposSeen{roots: []string{"/a/app"}})
+	s.tell(reposSeen{roots: []string{"/a/app", "/b/app"}})
+	if s.repos[0].name != "a/app" || s.repos[1].name != "b/app" {
+		t.Errorf("%q and %q", s.repos[0].name, s.repos[1].name)
+	}
+}
+
 // TestFoldAndFilter: a run folds and unfolds, and the filter looks in names of repos, runs, states, steps and gates.
 func TestFoldAndFilter(t *testing.T) {
 	s := newSit(t, 80, 24)
