@@ -136,6 +136,34 @@ func TestPagerFromTheScreen(t *testing.T) {
 	}
 }
 
+// TestCutChangesSaySo: changes that are longer than a page, and than what the pager gets, end with how to see the rest.
+func TestCutChangesSaySo(t *testing.T) {
+	t.Parallel()
+	w, sluice := gated(t)
+	w.write(".workflow/specs/long.yaml", `workflow: {id: long}
+steps:
+  - {id: A, run: "yes harmless | head -n 600000 > a.txt; echo harm > z.txt", gate: G}
+gates:
+  - {id: G, reviewer: {level: human}, on_pass: {next_step: DONE}}
+`)
+	defer w.serve(sluice)()
+	if code, out := w.binary(sluice, "start", "long"); code != 0 {
+		t.Fatal(out)
+	}
+	w.until(`G `, "inbox")
+	win := w.inTerminal(100, 30, "PAGER='tail -n 1 | sed s/^/paged:/; read x </dev/tty; true' "+sluice+" show G")
+	win.sees(`^p pass · f fail`)
+	win.types("G")
+	win.sees(`^there is more: sluice attempt diff long-1 A.1$`)
+	win.sees(`^p pass · f fail`)
+	win.types("w")
+	win.sees(`^paged:there is more: sluice attempt diff long-1 A.1$`)
+	win.types("Enter")
+	win.sees(`^p pass · f fail`)
+	win.types("Escape")
+	win.sees(`^rc=0`)
+}
+
 // TestReviewInTheTerminal: in a terminal the changes go through the person's pager, and fail --review
 // opens them in the person's editor, again if it left what cannot be read. The repo's settings choose
 // neither.

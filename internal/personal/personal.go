@@ -69,7 +69,7 @@ func through(ctx context.Context, con *console.Console, pager string, print func
 		return fmt.Errorf("your pager: %w", err)
 	}
 	inner := *con
-	inner.Out = in
+	inner.Out, inner.Err = in, in
 	print(&inner) // a pager that was left early reads no more
 	_ = in.Close()
 	err = cmd.Wait()

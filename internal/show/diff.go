@@ -108,7 +108,7 @@ func PrintDiff(ctx context.Context, con *console.Console, from *workspace.Worksp
 		con.Print("")
 		page = personal.Page
 	}
-	err = page(ctx, con, func(con *console.Console) {
+	return page(ctx, con, func(con *console.Console) {
 		switch {
 		case sh.Attempt == nil:
 			con.Print("%s", con.Paint(console.Dim, "step "+text.Line(sh.Step)+" has not begun"))
@@ -119,15 +119,19 @@ func PrintDiff(ctx context.Context, con *console.Console, from *workspace.Worksp
 		default:
 			PrintPatch(con, patch, how.Words)
 		}
+		if cut {
+			con.Note("%s", sh.more(how.Since))
+		}
 	})
-	switch {
-	case err != nil || !cut:
-	case how.Since:
-		con.Note("there is more: sluice attempt checkout %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
-	default:
-		con.Note("there is more: sluice attempt diff %s %s.%d", sh.Run, sh.Step, sh.Attempt.N)
+}
+
+// more tells how to see changes that were cut.
+func (sh *Shown) more(since bool) string {
+	verb := "diff"
+	if since {
+		verb = "checkout"
 	}
-	return err
+	return fmt.Sprintf("there is more: sluice attempt %s %s %s.%d", verb, sh.Run, sh.Step, sh.Attempt.N)
 }
 
 // NotKept explains why there is nothing of an attempt to look at.

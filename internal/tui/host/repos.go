@@ -260,7 +260,7 @@ func pageOf(ctx context.Context, con *console.Console, p *workspace.Workspace, s
 	since bool) (page tui.Page) {
 	var b strings.Builder
 	inner := *con
-	inner.Out = &b
+	inner.Out, inner.Err = &b, &b
 	show.Print(&inner, sh)
 	page.Text = strings.Count(b.String(), "\n")
 	if len(sh.Changed) > 0 {
