@@ -9,7 +9,7 @@ import (
 
 // Line is a line of a patch, and its place in the file as it is after the change.
 type Line struct {
-	Text string // as it is shown: one line, control characters by their numbers
+	Text string // as it is shown: one line, what nobody sees by its number
 	File string // "" before the first file
 	Kind byte   // '+', '-', ' ' within a hunk, '@' its head, 0 the head of a file
 	New  int    // its number in the new file; of '-', of the line before it; of '@', of the first
@@ -26,7 +26,7 @@ func Visible(line string) string {
 	if !strings.HasPrefix(line, "+") && !strings.HasPrefix(line, "-") {
 		line = strings.TrimSuffix(line, "\r")
 	}
-	return strings.ReplaceAll(text.Reveal(strings.ReplaceAll(text.Controls(line), "\r", "\n")), "\n", lineEnd)
+	return strings.ReplaceAll(text.Reveal(strings.ReplaceAll(text.Seen(line), "\r", "\n")), "\n", lineEnd)
 }
 
 // Lines returns the lines of a patch as git writes it. What looks like the head of a file within a

@@ -171,11 +171,21 @@ func TestSheetIsSafe(t *testing.T) {
 		strings.Contains(page, "Local Variables:") {
 		t.Errorf("the last page, which sets up an editor: %q", page)
 	}
-	if want := "+<U+001B>]0;x<U+0007>one␍-two␍> three\n+a<U+202E>b\uFFFD\n"; !strings.Contains(text, want) {
+	if want := "+<U+001B>]0;x<U+0007>one␍-two<U+2028>> three\n+a<U+202E>b\uFFFD\n"; !strings.Contains(text, want) {
 		t.Errorf("%q lacks %q", text, want)
 	}
 	if _, list, err := s.Read(written(t, s, map[string]string{"+> quoted": "> no"})); err != nil || len(list) != 1 || list[0].Line != 3 {
 		t.Errorf("%v %v", list, err)
+	}
+}
+
+// TestVisible: a changed line is shown with the characters that nobody sees: without them it reads as another one.
+func TestVisible(t *testing.T) {
+	for _, c := range []string{"\u00ad", "\u034f", "\u200b", "\u200d", "\u00a0", "\u3000", "\ufe00", "\ufeff",
+		"\ue000", "\u0378"} {
+		if got, want := Visible("+\"adm"+c+"in\"\n"), fmt.Sprintf("+\"adm<%U>in\"", []rune(c)[0]); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 

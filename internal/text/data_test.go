@@ -10,15 +10,31 @@ import (
 	hold "sluice/tools/conform"
 )
 
-// TestControls: where somebody judges a text, nothing in an escape sequence goes.
+// TestControls: where somebody judges a text, nothing of it goes.
 func TestControls(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain\tü\r\n":                       "plain\tü\r\n",
 		": \x1b]0;'; run me; : '\x07":        ": <U+001B>]0;'; run me; : '<U+0007>",
 		"\u009dhidden\u009c \x1b[31mred":     "<U+009D>hidden<U+009C> <U+001B>[31mred",
 		"bell\x00 del\x7f back\x08 \x9b\xff": "bell<U+0000> del<U+007F> back<U+0008> \x9b\xff",
+		"adm\u00adin \ufeff\ue000 \u0378":    "adm<U+00AD>in <U+FEFF><U+E000> <U+0378>",
+		"a\u200db a\u200cb\u00a0c \u202e":    "a\u200db a\u200cb\u00a0c \u202e", // Reveal keeps these, or shows them
 	} {
 		if got := Controls(in); got != want || Controls(got) != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestSeen: what a person compares has no character that they do not see.
+func TestSeen(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain\tü 漢字 é\r\n":               "plain\tü 漢字 é\r\n",
+		"adm\u00adin us\u200der a\u00a0b": "adm<U+00AD>in us<U+200D>er a<U+00A0>b",
+		"a\u034fb a\ufe00b 👩\ufe0f":       "a<U+034F>b a<U+FE00>b 👩\ufe0f",
+		"\u202e\u200b":                    "\u202e\u200b", // Reveal shows these, in one go
+	} {
+		if got := Seen(in); got != want || Seen(got) != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

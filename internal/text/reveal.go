@@ -32,7 +32,7 @@ func Reveal(s string) string {
 			}
 		case r == '\u0085' || r == '\u2028' || r == '\u2029':
 			out.WriteByte('\n')
-		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d' || unicode.IsPrint(r):
+		case r == '\n' || r == '\t' || joins(r) || unicode.IsPrint(r):
 			out.WriteRune(r)
 		case unicode.IsSpace(r):
 			out.WriteByte(' ')
@@ -41,15 +41,24 @@ func Reveal(s string) string {
 	return out.String()
 }
 
-// Controls shows control characters as <U+001B>, but for tabs and line breaks: for text that somebody judges, such as a
-// file. With an escape sequence Reveal and Clean drop what stands in it, which a program may run.
-func Controls(s string) string {
-	if strings.IndexFunc(s, hiddenControl) < 0 {
+// Controls shows as <U+001B> what Reveal and Clean drop, such as control characters and the soft hyphen, but for tabs
+// and line breaks: for text that somebody judges, such as a file. With an escape sequence they drop what stands in it
+// too, which a program may run.
+func Controls(s string) string { return spelled(s, dropped) }
+
+// Seen is Controls for text that a person compares with other text, such as a diff: all that Inkless tells is shown.
+func Seen(s string) string {
+	return spelled(s, func(r rune) bool { return dropped(r) || Inkless(r) && !Hidden(r) && !breaks(r) })
+}
+
+// spelled shows the characters that odd tells by their numbers.
+func spelled(s string, odd func(rune) bool) string {
+	if strings.IndexFunc(s, odd) < 0 {
 		return s
 	}
 	var out strings.Builder
 	for i, r := range s {
-		if hiddenControl(r) {
+		if odd(r) {
 			fmt.Fprintf(&out, "<U+%04X>", r)
 			continue
 		}
@@ -59,13 +68,30 @@ func Controls(s string) string {
 	return out.String()
 }
 
-func hiddenControl(r rune) bool { return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' }
+func dropped(r rune) bool {
+	return unicode.IsControl(r) && !breaks(r) || !unicode.IsPrint(r) && !unicode.IsSpace(r) && !joins(r) && !Hidden(r)
+}
+
+// breaks reports whether r is a tab or a part of a line end.
+func breaks(r rune) bool { return r == '\t' || r == '\n' || r == '\r' }
+
+func joins(r rune) bool { return r == '\u200c' || r == '\u200d' }
+
+// Inkless reports whether a reader does not see a character, or takes it for a space. Joiners count: within a name of a
+// program they tell it from another one.
+func Inkless(r rune) bool {
+	switch r {
+	case '\u034f', '\u17b4', '\u17b5':
+		return true
+	}
+	return Hidden(r) || r >= 0xfe00 && r <= 0xfe0e || !unicode.IsPrint(r)
+}
 
 // Hidden reports whether a reader does not see a character that a program, or a model, reads. The two
 // joiners, the soft hyphen and the byte order mark do not count: scripts and emoji need them.
 func Hidden(r rune) bool {
 	switch {
-	case r == '\u200c' || r == '\u200d' || r == '\u00ad' || r == '\ufeff':
+	case joins(r) || r == '\u00ad' || r == '\ufeff':
 		return false
 	case r >= 0xe0100 && r <= 0xe01ef: // variation selectors, in which whole texts have been smuggled
 		return true

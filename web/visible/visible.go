@@ -169,7 +169,7 @@ func (p *painter) rune(r rune, size int, first byte) {
 	case r < ' ' || r == 0x7f:
 		p.say("v")
 		p.dst = append(append(append(p.dst, "&lt;"...), control(r)...), "&gt;"...)
-	case unseen(r), mark && p.marks >= maxMarks:
+	case text.Inkless(r), mark && p.marks >= maxMarks:
 		p.say("v")
 		p.dst = fmt.Appendf(p.dst, "&lt;U+%04X&gt;", r)
 	default:
@@ -188,14 +188,4 @@ func control(r rune) string {
 		return "DEL"
 	}
 	return strings.TrimSpace(names[3*r : 3*r+3])
-}
-
-// unseen reports whether a reader does not see a character, or takes it for a space. Joiners count:
-// within a name of a program they tell it from another one.
-func unseen(r rune) bool {
-	switch r {
-	case '\u00ad', '\u034f', '\u17b4', '\u17b5', '\u200c', '\u200d', '\ufeff':
-		return true
-	}
-	return text.Hidden(r) || r >= 0xfe00 && r <= 0xfe0e || !unicode.IsPrint(r)
 }
