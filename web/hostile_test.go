@@ -175,7 +175,7 @@ func TestHostileAddresses(t *testing.T) {
 	}
 }
 
-// TestVisible: each character that hides or turns text becomes its number, and nothing else changes.
+// TestVisible: each character that hides or turns text, or makes a tower, becomes its number, and nothing else changes.
 func TestVisible(t *testing.T) {
 	for _, r := range []rune{0, 7, 8, 0xb, 0xc, '\r', 0x1b, 0x7f, 0x85, 0x9b, 0x200b, 0x200e, 0x200f, 0x061c, 0x202a,
 		0x202e, 0x2028, 0x2029, 0x2060, 0x2066, 0x2069, 0xfeff, 0xfff9,
@@ -187,6 +187,15 @@ func TestVisible(t *testing.T) {
 	for _, s := range []string{"", "plain", "a\nb\tc", "é 漢字 \U0001f469\u200d\U0001f467 ✓ — “x”", "<b>&amp;</b>", "\u00a0", "\u0645\u06cc\u200c\u062e"} {
 		if got := string(revealed([]byte(s))); got != s {
 			t.Errorf("%q is shown as %q", s, got)
+		}
+	}
+	const tower = "e\u0301\u0302\u0303\u0304"
+	for in, want := range map[string]string{
+		tower + "\u0305\u0306 e\u0301": tower + "⟨U+0305⟩⟨U+0306⟩ e\u0301",
+		tower + tower + "\u20dd":       tower + tower + "⟨U+20DD⟩",
+	} {
+		if got := string(revealed([]byte(in))); got != want {
+			t.Errorf("a tower of accents is shown as %q", got)
 		}
 	}
 	if got := string(revealed([]byte("a\xff\xc0b"))); got != "a\ufffd\ufffdb" {

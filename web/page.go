@@ -22,6 +22,7 @@ import (
 	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/specs/graph"
+	"sluice/web/visible"
 )
 
 // view is a page: the template of its body, and what that shows. Each of parts is a template of an
@@ -124,9 +125,17 @@ func (p *pages) render(name string, data any) ([]byte, error) {
 	return revealed(b.Bytes()), nil
 }
 
-// odd reports whether a page shows a character by its number: one that text.Hidden tells, the byte
-// order mark, and what is no character for people. The templates contain none.
-func odd(r rune) bool {
+// odd tells the characters of a page that it shows by their numbers. The templates contain none.
+type odd struct{ marks int } // accents on the letter before
+
+// is takes the next character. Odd is what text.Hidden tells, the byte order mark, what is no character for
+// people, and the accent with which a tower begins.
+func (o *odd) is(r rune) bool {
+	if !unicode.Is(unicode.M, r) {
+		o.marks = 0
+	} else if o.marks++; o.marks > visible.MaxMarks {
+		return true
+	}
 	return text.Hidden(r) || r == '\ufeff' || r == utf8.RuneError ||
 		!unicode.IsGraphic(r) && !unicode.Is(unicode.Cf, r) && r != '\n' && r != '\t'
 }
@@ -136,11 +145,12 @@ func revealed(b []byte) []byte {
 	if !hasOdd(b) {
 		return b
 	}
+	var o odd
 	out := make([]byte, 0, len(b)+64)
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)
 		switch {
-		case !odd(r):
+		case !o.is(r):
 			out = append(out, b[:n]...)
 		case r == utf8.RuneError:
 			out = append(out, "\ufffd"...)
@@ -152,15 +162,17 @@ func revealed(b []byte) []byte {
 	return out
 }
 
-// hasOdd reports whether odd holds for a character. Nearly all are ASCII, for which it looks no further.
+// hasOdd reports whether a character is odd. Nearly all are ASCII, for which it looks no further.
 func hasOdd(b []byte) bool {
+	var o odd
 	for i := 0; i < len(b); {
 		if c := b[i]; c >= ' ' && c < 0x7f || c == '\n' || c == '\t' {
+			o.marks = 0
 			i++
 			continue
 		}
 		r, n := utf8.DecodeRune(b[i:])
-		if odd(r) {
+		if o.is(r) {
 			return true
 		}
 		i += n

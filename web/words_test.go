@@ -12,11 +12,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/layout"
 	"sluice/internal/review"
+	"sluice/internal/show"
+	"sluice/internal/tree"
 	"sluice/web/patch"
 )
 
@@ -311,5 +314,18 @@ func TestNoteIsKept(t *testing.T) {
 	}
 	if w := p.ask("POST", "/r/shop/"+run+"/note", url.Values{"text": {"look"}}); w.Code != http.StatusSeeOther {
 		t.Errorf("a note: %d", w.Code)
+	}
+}
+
+// TestHiddenFilesAreCounted: beside the hidden files that are named, the page says how many there are.
+func TestHiddenFilesAreCounted(t *testing.T) {
+	p, err := parsePages(time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	html, err := p.render("gatefacts", &gatePage{Shown: &show.Shown{Gate: &daemon.GateStatus{},
+		Hidden: []tree.Beside{{Path: "a.evil"}, {Path: "b.evil"}}, More: 60}})
+	if want := "a.evil, b.evil, and 60 more<"; err != nil || !strings.Contains(string(html), want) {
+		t.Errorf("%v: %s lacks %q", err, html, want)
 	}
 }

@@ -150,8 +150,8 @@ func (p *painter) ascii(c byte) {
 	}
 }
 
-// maxMarks is how many accents may sit on a letter: a tower of them covers the lines around it.
-const maxMarks = 4
+// MaxMarks is how many accents may sit on a letter: a tower of them covers the lines around it.
+const MaxMarks = 4
 
 // rune writes a character that is not printable ASCII; first is its first byte.
 func (p *painter) rune(r rune, size int, first byte) {
@@ -169,7 +169,7 @@ func (p *painter) rune(r rune, size int, first byte) {
 	case r < ' ' || r == 0x7f:
 		p.say("v")
 		p.dst = append(append(append(p.dst, "&lt;"...), control(r)...), "&gt;"...)
-	case text.Inkless(r), mark && p.marks >= maxMarks:
+	case text.Inkless(r), mark && p.marks >= MaxMarks:
 		p.say("v")
 		p.dst = fmt.Appendf(p.dst, "&lt;U+%04X&gt;", r)
 	default:
