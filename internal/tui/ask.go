@@ -158,13 +158,13 @@ func (m *drawing) offered() string {
 		}
 		return fmt.Sprint("words", m.input.verb, m.input.what)
 	case reading:
-		return fmt.Sprint("page", p.n, p.loads, p.gate, p.round, p.content)
+		return fmt.Sprint("page", p.n, p.loads, p.gate, p.round, p.content, m.paused(p.root, p.run))
 	}
 	r := m.current()
 	if r == nil {
 		return ""
 	}
-	out := fmt.Sprint(r.key())
+	out := fmt.Sprint(r.key(), r.run.Paused)
 	for _, s := range r.run.Steps {
 		for _, g := range s.Gates {
 			if r.step == nil || r.step.ID == s.ID && (r.gate == nil || r.gate.ID == g.ID) {
@@ -173,6 +173,14 @@ func (m *drawing) offered() string {
 		}
 	}
 	return out
+}
+
+// paused returns why a run is paused; "" = it is not, or is not known.
+func (m *known) paused(root, run string) string {
+	if r := m.repo(root); r != nil && r.runs[run] != nil {
+		return r.runs[run].Paused
+	}
+	return ""
 }
 
 // hidden makes everything on the screen count as new: the terminal was used for something else.

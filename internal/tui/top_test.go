@@ -319,6 +319,29 @@ func TestARowThatJustChanged(t *testing.T) {
 	s.sees(`^› \? G review of w-0`)
 }
 
+// TestAPauseThatJustCame: P, pressed to pause a run that pauses by itself at that moment, does not resume it.
+func TestAPauseThatJustCame(t *testing.T) {
+	for _, open := range []string{"", "<enter>"} {
+		s := newSit(t, 80, 24)
+		s.repo1(true, s.run("w-1", human(1)))
+		s.desk.page = Page{Lines: []string{"task  write it"}, Gate: "G", Round: 1}
+		s.types(open)
+		s.at = s.at.Add(time.Hour)
+		paused := s.run("w-1", human(1))
+		paused.Paused = "budget"
+		s.repo1(false, paused)
+		s.types("P")
+		s.sees("it has only just appeared: look at it, then press P once")
+		if !s.did(nil) {
+			t.Errorf("%q: %+v", open, s.last())
+		}
+		s.decides("P")
+		if !s.did(engine.ResumeRequested{Run: "w-1"}) {
+			t.Errorf("%q: %+v", open, s.last())
+		}
+	}
+}
+
 // TestThePageBindsTheRound: what is decided on a page is about what the page shows; of a round that is over nothing is.
 func TestThePageBindsTheRound(t *testing.T) {
 	s := newSit(t, 80, 24)
