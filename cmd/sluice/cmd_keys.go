@@ -18,6 +18,7 @@ import (
 	"sluice/internal/doctor"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
+	"sluice/internal/text"
 	"sluice/internal/workspace"
 )
 
@@ -334,15 +335,15 @@ Without sluice: ssh-keygen -Y sign -n sluice-gate -f KEY FILE, then cat FILE FIL
 }
 
 func keysSign(ctx context.Context, con *console.Console, file, keyFile, out string) error {
-	text, err := approval.ReadSigned(file)
+	said, err := approval.ReadSigned(file)
 	if err != nil {
 		return err
 	}
-	if _, err := approval.ParseApproval(text); err != nil {
+	if _, err := approval.ParseApproval(said); err != nil {
 		return fault.Failed("write it again: sluice pass GATE --unsigned -o FILE", "%s: %v", clean(file), err)
 	}
-	for line := range strings.Lines(string(text)) {
-		con.Note("  %s", oneLine(line))
+	for line := range strings.Lines(string(said)) { // whole: it is what the signature says
+		con.Note("  %s", strings.TrimSpace(text.Reveal(text.Seen(line))))
 	}
 	if yes, err := con.Ask("Sign this?"); err != nil || !yes {
 		return errors.Join(err, notDone(err))
@@ -351,7 +352,7 @@ func keysSign(ctx context.Context, con *console.Console, file, keyFile, out stri
 	if err != nil {
 		return err
 	}
-	whole, err := decide.Keyring(con).Sign(ctx, key, text, approval.GateNamespace)
+	whole, err := decide.Keyring(con).Sign(ctx, key, said, approval.GateNamespace)
 	if err != nil {
 		return err
 	}
