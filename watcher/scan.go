@@ -196,7 +196,7 @@ const AtRest = 3 * time.Second
 
 // still reports whether the folder was empty and is unchanged: any new name changes its time.
 func (m *memory) still(st atomicfile.Stat) bool {
-	return m.empty != (atomicfile.Stat{}) && m.empty.Same(st) && m.empty.Changed.Equal(st.Changed)
+	return m.empty != (atomicfile.Stat{}) && m.empty.Untouched(st)
 }
 
 // missed reports whether a folder that is scanned may have something that no event reported. While a

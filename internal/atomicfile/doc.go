@@ -34,6 +34,10 @@ type Stat struct {
 	Changed time.Time
 }
 
+// Untouched reports whether s and t are Same, and nothing else of the file changed in between: nobody has set its time
+// back, and no link was made to it.
+func (s Stat) Untouched(t Stat) bool { return s.Same(t) && s.Changed.Equal(t.Changed) }
+
 // Same reports whether s and t are of the same file in the same state; links made to it do not count.
 func (s Stat) Same(t Stat) bool {
 	return s.Dev == t.Dev && s.Ino == t.Ino && s.Size == t.Size && s.ModTime.Equal(t.ModTime) && s.Mode == t.Mode

@@ -30,7 +30,7 @@ type made struct {
 func workOf(ctx context.Context, repo *git.Repo, r *record) (m *made, err error) {
 	m = &made{repo: repo, run: r.run}
 	if run := r.state.Runs[r.run]; run.Workspace != "" {
-		tip, err := repo.TipOf(ctx, "refs/heads/"+engine.WorkspaceBranch(run.Workspace))
+		tip, err := repo.TipOf(ctx, git.BranchRefs+engine.WorkspaceBranch(run.Workspace))
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"sluice/engine"
+	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
@@ -54,7 +55,7 @@ func (x *branches) advanced(ctx context.Context, j job.Job) (string, error) {
 	bases := []string{at.SHA}
 	// A person's own changes may be in the folder: the taken work contains them, the branch must
 	// not.
-	if j.RunInfo.Workspace == "" || b.On != "refs/heads/"+engine.WorkspaceBranch(j.RunInfo.Workspace) {
+	if j.RunInfo.Workspace == "" || b.On != git.BranchRefs+engine.WorkspaceBranch(j.RunInfo.Workspace) {
 		bases = append(bases, c.Found)
 	}
 	for _, base := range bases {

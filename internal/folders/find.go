@@ -212,7 +212,7 @@ func (x *finds) setBack(ctx context.Context, b *tree.Begin, to string) error {
 // finished refuses a run's own worktree in which somebody has begun a merge or the like: its branch
 // could not be moved to what the attempt makes.
 func (x *finds) finished(b *tree.Begin) error {
-	why, err := tree.Unfinished(x.opt.Git, b.Top, "refs/heads/"+b.Branch)
+	why, err := tree.Unfinished(x.opt.Git, b.Top, git.BranchRefs+b.Branch)
 	if err == nil && why != "" {
 		err = job.Fatal("%s", why)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"sluice/engine"
+	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/text"
@@ -85,7 +86,7 @@ func (x *branches) landOn(ctx context.Context, j job.Job, w tree.Work, how strin
 	if begun.Onto == "" {
 		return &tree.Stuck{Why: "no branch was checked out when the run began", Do: "sluice land " + w.Run + " --onto BRANCH"}
 	}
-	tip, err := x.opt.Git.TipOf(ctx, "refs/heads/"+w.Branch)
+	tip, err := x.opt.Git.TipOf(ctx, git.BranchRefs+w.Branch)
 	if err != nil {
 		return err
 	}

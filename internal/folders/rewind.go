@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
+	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/tree"
@@ -67,7 +67,7 @@ func (x *branches) rewound(ctx context.Context, j job.Job) (string, error) {
 		switch {
 		case on && n > 0:
 			return fmt.Sprintf("%s has passed since and is built on it: undo it with git revert on %s if it is not to stay",
-				list[n-1].Of, short(b.On)), r.keep()
+				list[n-1].Of, git.ShortBranch(b.On)), r.keep()
 		case on || there == len(list) && c.Taken.Commit == "":
 			return "", nil // it never got there, or the agent did it itself
 		}
@@ -116,7 +116,7 @@ func (x *branches) takenBack(ctx context.Context, j job.Job, b tree.Begin, tip, 
 			return "", err
 		}
 		if !on || !j.Write.Files {
-			return fmt.Sprintf("%s is at %.12s and not at %.12s: move it to %.12s with git reset", short(b.On), tip, to,
+			return fmt.Sprintf("%s is at %.12s and not at %.12s: move it to %.12s with git reset", git.ShortBranch(b.On), tip, to,
 				back), nil
 		}
 	}
@@ -147,10 +147,8 @@ func (x *branches) onVetoed(ctx context.Context, back []string, b tree.Begin, c 
 		if found && !on { // nor has a later attempt of the vetoed step brought it
 			return fmt.Sprintf("it is built on %.12s, which was vetoed: look at it with git log %s..%.12s, and run git merge "+
 				"%.12s in %s if it is to stay",
-				commit, short(b.On), c.Taken.Commit, c.Taken.Commit, x.Shown(b.Top)), nil
+				commit, git.ShortBranch(b.On), c.Taken.Commit, c.Taken.Commit, x.Shown(b.Top)), nil
 		}
 	}
 	return "", nil
 }
-
-func short(branch string) string { return strings.TrimPrefix(branch, "refs/heads/") }

@@ -46,7 +46,7 @@ func (x *places) openWorkspace(ctx context.Context, wt string) error {
 	if err != nil {
 		return job.Refused("workspace %s: %v", wt, err)
 	}
-	run, branch := path.Base(wt), "refs/heads/"+engine.WorkspaceBranch(wt)
+	run, branch := path.Base(wt), git.BranchRefs+engine.WorkspaceBranch(wt)
 	file := workspaceFile(x.Layout, run)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
@@ -89,9 +89,9 @@ func (x *places) branchOff(ctx context.Context, j job.Job, wt, dir, branch strin
 	if err := x.openWorkspace(ctx, own); err != nil {
 		return err
 	}
-	tip, err := x.opt.Git.TipOf(ctx, "refs/heads/"+engine.WorkspaceBranch(own))
+	tip, err := x.opt.Git.TipOf(ctx, git.BranchRefs+engine.WorkspaceBranch(own))
 	if err == nil && tip.SHA != "" {
-		err = makeRef(ctx, x.opt.Git, "refs/heads/"+branch, tip.SHA)
+		err = makeRef(ctx, x.opt.Git, git.BranchRefs+branch, tip.SHA)
 	}
 	if err != nil {
 		return health.PassingOr(err, job.Unready("worktree %s: %v", wt, err))

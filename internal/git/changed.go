@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -117,6 +118,10 @@ func (r *Repo) openTree(ctx context.Context, worktree, base string) (*tree, erro
 	return t, nil
 }
 
+// unlockIndex removes the lock that a killed git has left on an index of ours, and which would block every later git.
+// The caller is the index's only user, so the lock is stale.
+func unlockIndex(index string) error { return ignoreGone(os.Remove(index + ".lock")) }
+
 // readHead makes our index that of t.head.
 func (t *tree) readHead(ctx context.Context, index string) error {
 	if _, err := os.Lstat(index); err == nil {
@@ -152,18 +157,20 @@ func codesOf(sub string) []int {
 	return nil
 }
 
-func (t *tree) committed(ctx context.Context) ([]string, error) {
-	out, err := t.run(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-ext-diff",
-		"--no-textconv", t.base, t.head)
+// differing lists the files that a comparison by git names. Of a submodule it compares only the commit: a look at its
+// files would start a git in it, which reads its configuration.
+func (t *tree) differing(ctx context.Context, comparison string, more ...string) ([]string, error) {
+	out, err := t.run(ctx, append([]string{comparison, "-z", "--name-only", "--no-renames", "--no-ext-diff",
+		"--no-textconv", "--ignore-submodules=dirty"}, more...)...)
 	return names(out), err
 }
 
+func (t *tree) committed(ctx context.Context) ([]string, error) {
+	return t.differing(ctx, "diff-tree", "-r", t.base, t.head)
+}
+
 func (t *tree) uncommitted(ctx context.Context) ([]string, error) {
-	// Compare only a submodule's commit: a look at its files would start a git in it, which reads
-	// its configuration.
-	out, err := t.run(ctx, "diff-files", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv",
-		"--ignore-submodules=dirty")
-	return names(out), err
+	return t.differing(ctx, "diff-files")
 }
 
 func (t *tree) untracked(ctx context.Context) ([]string, error) {
@@ -190,14 +197,16 @@ func ignoreFiles(common string) []string {
 	return files
 }
 
-// setOf returns a list of NUL-terminated paths as a set.
-func setOf(out []byte) map[string]bool {
+func setOf(names []string) map[string]bool {
 	set := map[string]bool{}
-	for _, name := range names(out) {
+	for _, name := range names {
 		set[name] = true
 	}
 	return set
 }
+
+// listOf returns paths as git reads a list of them: each ends with a NUL.
+func listOf(paths []string) io.Reader { return strings.NewReader(strings.Join(paths, "\x00") + "\x00") }
 
 // names splits a list of NUL-terminated paths.
 func names(out []byte) []string {

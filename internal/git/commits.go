@@ -159,14 +159,9 @@ func (r *objects) eachObject(ctx context.Context, kind string, shas []string, ti
 	if len(shas) == 0 {
 		return nil
 	}
-	if err := r.keepShadow(ctx); err != nil {
-		return err
-	}
-	c := call{
-		args: []string{"cat-file", "--batch"}, env: r.inShadow(),
-		stdin: strings.NewReader(strings.Join(shas, "\n") + "\n"), limit: maxObjectsBytes, timeout: timeout,
-	}
-	return r.stream(ctx, c, func(out io.Reader) error {
+	c := call{args: []string{"cat-file", "--batch"}, stdin: strings.NewReader(strings.Join(shas, "\n") + "\n"),
+		limit: maxObjectsBytes, timeout: timeout}
+	return r.streamShadow(ctx, c, func(out io.Reader) error {
 		br := bufio.NewReaderSize(out, maxHeaderLine)
 		for i, sha := range shas {
 			body, err := readObject(br, sha, kind)

@@ -28,13 +28,8 @@ func (r *Repo) Diff(ctx context.Context, worktree, base string, maxBytes int64,
 		return nil, false, fmt.Errorf("diff of %s: %w", worktree, err)
 	}
 	defer t.unlock()
-	args := append([]string{"diff-index", "-p", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv",
-		"--text", "--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/"}, look.switches()...)
-	c := call{
-		args: append(append(args, t.base, "--"), look.Paths...),
-		env:  t.env, dir: t.top, limit: maxBytes + 1, timeout: treeTime,
-	}
-	text, err = r.run(ctx, c)
+	args := look.patch([]string{"diff-index", "--ignore-submodules=dirty"}, t.base)
+	text, err = r.run(ctx, call{args: args, env: t.env, dir: t.top, limit: maxBytes + 1, timeout: treeTime})
 	if err != nil && !errors.Is(err, ErrOutput) {
 		return nil, false, fmt.Errorf("diff of %s: %w", worktree, err)
 	}
@@ -69,11 +64,14 @@ type Look struct {
 	Bare  bool     // no lines around a change
 }
 
-func (l Look) switches() (out []string) {
+// patch returns the arguments by which a comparison of commits prints the patch, without any filter or driver.
+func (l Look) patch(comparison []string, commits ...string) []string {
+	args := append(comparison, "-p", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", "--text",
+		"--src-prefix=a/", "--dst-prefix=b/")
 	if l.Bare {
-		out = append(out, "--unified=0")
+		args = append(args, "--unified=0")
 	}
-	return out
+	return slices.Concat(args, commits, []string{"--"}, l.Paths)
 }
 
 // at reports whether the file is shown.

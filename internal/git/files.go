@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -35,7 +34,7 @@ func (r *shadowGit) list(ctx context.Context, top string, changes []Change, old 
 			mode, sha = c.Old, c.OldID
 		}
 		if mode != modeNone && mode != ModeSubmodule {
-			fmt.Fprintf(&in, "%s %s 0\t%s\x00", mode, sha, c.Path)
+			in.WriteString(indexLine(mode, sha, c.Path))
 			l.paths++
 		}
 	}
@@ -103,7 +102,7 @@ func (r *shadowGit) differ(ctx context.Context, top string, changes []Change, ol
 	if err := errors.Join(err, l.remove()); err != nil {
 		return nil, err
 	}
-	differs := setOf(out)
+	differs := setOf(names(out))
 	root, err := os.OpenRoot(top)
 	if err != nil {
 		return nil, err
@@ -114,7 +113,7 @@ func (r *shadowGit) differ(ctx context.Context, top string, changes []Change, ol
 		has[c.Path] = old && !c.Added() || !old && !c.Deleted()
 	}
 	for _, c := range changes {
-		if old && !c.Added() || !old && !c.Deleted() {
+		if has[c.Path] {
 			continue
 		}
 		there, err := occupied(root, c, has)
@@ -191,8 +190,7 @@ func removeFiles(top string, changes []Change) error {
 		if !c.Deleted() || c.Submodule() {
 			continue
 		}
-		if err := root.Remove(filepath.FromSlash(c.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) &&
-			!notDir(err) {
+		if err := ignoreGone(root.Remove(filepath.FromSlash(c.Path))); err != nil && !notDir(err) {
 			return err
 		}
 		for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -70,7 +71,7 @@ func (r *Repo) openFolder(ctx context.Context, worktree, from string, own []stri
 	}
 	exclude, err := r.excludeFile(index, own)
 	if err == nil {
-		t.env = append(t.env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.excludesFile", "GIT_CONFIG_VALUE_0="+exclude)
+		t.env = append(t.env, setting("core.excludesFile", exclude)...)
 		err = t.prepare(ctx, gitDir, index)
 	}
 	if err != nil {
@@ -134,7 +135,7 @@ func (t *tree) prepare(ctx context.Context, gitDir, index string) error {
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	return t.sparse(ctx, filepath.Join(gitDir, "index"))
+	return t.sparse(ctx, filepath.Join(gitDir, indexFile))
 }
 
 // sparse marks files that a sparse checkout omits, which would otherwise count as removed. An
@@ -143,20 +144,17 @@ func (t *tree) sparse(ctx context.Context, theirs string) error {
 	if err := t.unflag(ctx); err != nil {
 		return err
 	}
-	env := t.r.inShadowTree(t.top, theirs)
-	list, err := t.r.run(ctx, call{args: []string{"ls-files", "-v", "-z"}, env: env, dir: t.top,
-		limit: wholeIndex, timeout: treeTime})
+	list, err := t.entriesIn(ctx, t.r.inShadowTree(t.top, theirs), "-v")
 	if err != nil {
 		return err
 	}
-	known, err := t.r.run(ctx, call{args: []string{"ls-files", "-z"}, env: t.env, dir: t.top, limit: wholeIndex,
-		timeout: treeTime})
+	known, err := t.entriesIn(ctx, t.env)
 	if err != nil {
 		return err
 	}
 	ours := setOf(known)
 	var left []string
-	for _, line := range names(list) {
+	for _, line := range list {
 		tag, name, _ := strings.Cut(line, " ")
 		if !strings.EqualFold(tag, "s") || !ours[name] {
 			continue
@@ -168,14 +166,13 @@ func (t *tree) sparse(ctx context.Context, theirs string) error {
 	if len(left) == 0 {
 		return nil
 	}
-	_, err = t.feed(ctx, left, "update-index", "-z", "--skip-worktree", "--stdin")
+	_, err = t.feed(ctx, listOf(left), "update-index", "-z", "--skip-worktree", "--stdin")
 	return err
 }
 
 // entries is prepare without sparse checkouts.
 func (t *tree) entries(ctx context.Context, gitDir, index string) error {
-	// A killed git leaves its lock. The caller holds our own lock, so it is stale.
-	if err := os.Remove(index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := unlockIndex(index); err != nil {
 		return err
 	}
 	_, err := os.Lstat(index)
@@ -207,7 +204,7 @@ func (t *tree) has(ctx context.Context, index string) bool {
 // seed copies the checkout's own index, which saves reading every file of a large repo. This does
 // not trust an agent: the first copy precedes any agent's work there, and write removes flags.
 func (t *tree) seed(ctx context.Context, gitDir, index string) error {
-	own := filepath.Join(gitDir, "index")
+	own := filepath.Join(gitDir, indexFile)
 	info, err := os.Lstat(own)
 	if err != nil || !info.Mode().IsRegular() || info.Size() <= maxSeedCheap {
 		return nil // reading all files is cheap, or there is nothing to copy
@@ -229,7 +226,7 @@ func (t *tree) seed(ctx context.Context, gitDir, index string) error {
 
 // plainIndex makes the copied index self-contained and removes what can hide a change.
 func (t *tree) plainIndex(ctx context.Context, gitDir, index string) error {
-	shared, err := filepath.Glob(filepath.Join(gitDir, "sharedindex.*"))
+	shared, err := sharedIndexes(gitDir)
 	if err != nil {
 		return err
 	}
@@ -295,9 +292,9 @@ func (t *tree) add(ctx context.Context, which string) error {
 	}
 	magic := *t
 	magic.env = append(slices.Clone(t.env), "GIT_LITERAL_PATHSPECS=0")
-	_, err = magic.feed(ctx, paths, "add", which, "--pathspec-from-file=-", "--pathspec-file-nul")
+	_, err = magic.feed(ctx, listOf(paths), "add", which, "--pathspec-from-file=-", "--pathspec-file-nul")
 	if err == nil && len(links) > 0 {
-		_, err = t.feed(ctx, links, "update-index", "-z", "--add", "--remove", "--stdin")
+		_, err = t.feed(ctx, listOf(links), "update-index", "-z", "--add", "--remove", "--stdin")
 	}
 	return err
 }
@@ -321,36 +318,34 @@ func (t *tree) without(ctx context.Context, tree string, own []string) (string, 
 	if err != nil {
 		return "", err
 	}
-	var back []string
+	var back strings.Builder
 	for _, c := range changes {
 		if slices.ContainsFunc(own, func(o string) bool { return c.Path == o || strings.HasPrefix(c.Path, o+"/") }) {
-			back = append(back, c.Old+" "+c.OldID+" 0\t"+c.Path)
+			back.WriteString(indexLine(c.Old, c.OldID, c.Path))
 		}
 	}
-	if len(back) == 0 {
+	if back.Len() == 0 {
 		return tree, nil
 	}
-	if _, err := t.feed(ctx, back, "update-index", "-z", "--index-info"); err != nil {
+	if _, err := t.feed(ctx, strings.NewReader(back.String()), "update-index", "-z", "--index-info"); err != nil {
 		return "", err
 	}
 	return t.writeTree(ctx)
 }
 
-// feed passes a list of names to a call.
-func (t *tree) feed(ctx context.Context, list []string, args ...string) ([]byte, error) {
-	in := strings.NewReader(strings.Join(list, "\x00") + "\x00")
+// feed runs a call with input.
+func (t *tree) feed(ctx context.Context, in io.Reader, args ...string) ([]byte, error) {
 	return t.r.run(ctx, call{args: args, env: t.env, dir: t.top, stdin: in, limit: listOutput, timeout: treeTime})
 }
 
 // unflag removes the flag assume-unchanged, and skip-worktree from entries whose file exists.
 func (t *tree) unflag(ctx context.Context) error {
 	var assumed, skipped []string
-	c := call{args: []string{"ls-files", "-v", "-z"}, env: t.env, dir: t.top, limit: wholeIndex, timeout: treeTime}
-	out, err := t.r.run(ctx, c)
+	list, err := t.entriesIn(ctx, t.env, "-v")
 	if err != nil {
 		return err
 	}
-	for _, line := range names(out) {
+	for _, line := range list {
 		tag, name, _ := strings.Cut(line, " ")
 		if tag == strings.ToLower(tag) {
 			assumed = append(assumed, name)
@@ -365,11 +360,18 @@ func (t *tree) unflag(ctx context.Context) error {
 		if len(list) == 0 {
 			continue
 		}
-		if _, err := t.feed(ctx, list, "update-index", "-z", flag, "--stdin"); err != nil {
+		if _, err := t.feed(ctx, listOf(list), "update-index", "-z", flag, "--stdin"); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// entriesIn lists the entries of an index, with -v each behind its tag.
+func (t *tree) entriesIn(ctx context.Context, env []string, more ...string) ([]string, error) {
+	args := append([]string{"ls-files", "-z"}, more...)
+	out, err := t.r.run(ctx, call{args: args, env: env, dir: t.top, limit: wholeIndex, timeout: treeTime})
+	return names(out), err
 }
 
 // wholeIndex limits a list of all entries, in bytes.

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sluice/internal/atomicfile"
@@ -25,7 +25,7 @@ func (r *Repo) FollowIndex(ctx context.Context, gitDir, index, from, to string) 
 		return err
 	}
 	env := []string{"GIT_DIR=" + r.shadowDir(), "GIT_INDEX_FILE=" + index}
-	shared, err := filepath.Glob(filepath.Join(gitDir, "sharedindex.*"))
+	shared, err := sharedIndexes(gitDir)
 	if err != nil {
 		return err
 	}
@@ -44,32 +44,30 @@ func (r *Repo) FollowIndex(ctx context.Context, gitDir, index, from, to string) 
 		return err
 	}
 	staged, err := changesIn(out)
-	lines := followed(changed, staged)
-	if err != nil || len(lines) == 0 {
-		return err
-	}
-	_, err = in([]string{"update-index", "-z", "--index-info"}, strings.NewReader(strings.Join(lines, "")))
-	return err
-}
-
-// followed returns the lines for update-index: the changes without staged paths. Deletions come
-// first, because a folder may replace a file.
-func followed(changed, staged []Change) []string {
 	other := map[string]bool{}
 	for _, c := range staged {
 		other[c.Path] = true
 	}
-	var gone, new []string
-	for _, c := range changed {
-		switch {
-		case other[c.Path]:
-		case c.Deleted():
-			gone = append(gone, fmt.Sprintf("0 %s\t%s\x00", c.NewID, c.Path))
-		default:
-			new = append(new, fmt.Sprintf("%s %s 0\t%s\x00", c.New, c.NewID, c.Path))
-		}
+	lines := indexLines(slices.DeleteFunc(changed, func(c Change) bool { return other[c.Path] }))
+	if err != nil || lines == "" {
+		return err
 	}
-	return append(gone, new...)
+	_, err = in([]string{"update-index", "-z", "--index-info"}, strings.NewReader(lines))
+	return err
+}
+
+// indexLines returns the lines for update-index of the new side of changes. Deletions come first, because a folder may
+// replace a file, or a file a folder.
+func indexLines(changes []Change) string {
+	var gone, there strings.Builder
+	for _, c := range changes {
+		to := &there
+		if c.Deleted() {
+			to = &gone
+		}
+		to.WriteString(indexLine(c.New, c.NewID, c.Path))
+	}
+	return gone.String() + there.String()
 }
 
 // copyFile replaces a copy of a regular file and keeps its time, which tells git which index

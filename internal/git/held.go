@@ -27,8 +27,8 @@ const (
 	heldWords = "sluice: this index is being changed\n"
 	// maxRecordBytes limits a record.
 	maxRecordBytes = 16 << 10
-	// heldPause is the time between two tries for a lock.
-	heldPause = 20 * time.Millisecond
+	// lockPause is the time between two tries for a lock.
+	lockPause = 20 * time.Millisecond
 )
 
 // ErrIndexHeld is returned if another git has locked the index of a checkout, or its branch.
@@ -65,11 +65,11 @@ func (r *Repo) HoldIndex(ctx context.Context, top string, wait time.Duration) (*
 	h := &HeldIndex{r: r, gitDir: gitDir, top: own, root: root}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	lock := filepath.Join(gitDir, indexLock)
-	if err := until(ctx, &lock, h.takeRecord); err != nil {
+	busy := func() error { return heldBy(filepath.Join(gitDir, indexLock)) }
+	if err := until(ctx, h.takeRecord, busy); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	if err := until(ctx, &lock, h.takeLock); err != nil {
+	if err := until(ctx, h.takeLock, busy); err != nil {
 		if h.earlier == "" {
 			err = errors.Join(err, ignoreGone(root.Remove(heldRecord)))
 		}
@@ -84,8 +84,8 @@ func IndexLeft(gitDir string) bool {
 	return err == nil
 }
 
-// until retries until success or until time is up; then another git has the lock.
-func until(ctx context.Context, lock *string, try func() (bool, error)) error {
+// until retries until success or until time is up; then busy says who has the lock.
+func until(ctx context.Context, try func() (bool, error), busy func() error) error {
 	for {
 		ok, err := try()
 		if ok || err != nil {
@@ -96,8 +96,8 @@ func until(ctx context.Context, lock *string, try func() (bool, error)) error {
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return ctx.Err()
 			}
-			return heldBy(*lock)
-		case <-time.After(heldPause):
+			return busy()
+		case <-time.After(lockPause):
 		}
 	}
 }

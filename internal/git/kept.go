@@ -79,31 +79,21 @@ func (r *Repo) salvaged(ctx context.Context, name string) (sha, base string, err
 // "" is the empty tree. cut reports that there is more. No filter or diff driver runs.
 func (r *objects) Between(ctx context.Context, from, to string, maxBytes int64,
 	look Look) (text []byte, cut bool, err error) {
-	c, err := betweenCall(ctx, r, from, to, look)
-	if err != nil {
-		return nil, false, fmt.Errorf("diff: %w", err)
+	c, err := r.between(from, to, look, maxBytes+1)
+	if err == nil {
+		text, err = r.shadow(ctx, c)
 	}
-	c.limit = maxBytes + 1
-	text, err = r.run(ctx, c)
 	if err != nil && !errors.Is(err, ErrOutput) {
 		return nil, false, fmt.Errorf("diff: %w", err)
 	}
 	return text[:min(int64(len(text)), maxBytes)], err != nil, nil
 }
 
-// betweenCall returns the call for the differences between two commits, without a limit.
-func betweenCall(ctx context.Context, r *objects, from, to string, look Look, more ...string) (c call, err error) {
+// between returns the call for the differences between two commits.
+func (r *objects) between(from, to string, look Look, limit int64, more ...string) (call, error) {
 	from = cmp.Or(from, r.emptyTree())
-	if err := checkSHA(from, to); err != nil {
-		return c, err
-	}
-	if err := r.keepShadow(ctx); err != nil {
-		return c, err
-	}
-	args := append([]string{"diff-tree", "-p", "-r", "--no-color", "--no-renames", "--no-ext-diff",
-		"--no-textconv", "--text", "--src-prefix=a/", "--dst-prefix=b/"}, look.switches()...)
-	args = append(append(args, more...), from, to, "--")
-	return call{args: append(args, look.Paths...), env: r.inShadow(), timeout: treeTime}, nil
+	args := look.patch(append([]string{"diff-tree", "-r"}, more...), from, to)
+	return call{args: args, limit: limit, timeout: treeTime}, checkSHA(from, to)
 }
 
 // CheckoutAt creates a linked worktree at path, which must not exist, with the files of a commit

@@ -63,18 +63,17 @@ func (r *objects) LayOut(ctx context.Context, top, index, commit string, paths [
 		_, err := r.shadow(ctx, call{args: args, env: env, dir: top, stdin: in, timeout: treeTime})
 		return err
 	}
-	// A killed git leaves its lock. The index has one user, so it is stale.
-	if err := os.Remove(index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("write the files of %s: %w", commit, err)
-	}
-	err := run(nil, "read-tree", "-m", commit)
-	if err != nil && ctx.Err() == nil { // of a killed git, or of another release
-		if err = os.Remove(index); err == nil || errors.Is(err, fs.ErrNotExist) {
-			err = run(nil, "read-tree", commit)
+	err := unlockIndex(index)
+	if err == nil {
+		err = run(nil, "read-tree", "-m", commit)
+		if err != nil && ctx.Err() == nil { // the index is of a killed git, or of another release
+			if err = ignoreGone(os.Remove(index)); err == nil {
+				err = run(nil, "read-tree", commit)
+			}
 		}
 	}
 	if err == nil && len(paths) > 0 {
-		err = run(strings.NewReader(strings.Join(paths, "\x00")+"\x00"), "checkout-index", "-u", "-q", "-z", "--stdin")
+		err = run(listOf(paths), "checkout-index", "-u", "-q", "-z", "--stdin")
 	}
 	if err != nil {
 		return fmt.Errorf("write the files of %s: %w", commit, err)
@@ -86,16 +85,23 @@ func (r *objects) LayOut(ctx context.Context, top, index, commit string, paths [
 // refs, a copy of an index, and none of the repo's settings that could start a program. It borrows
 // objects from the named folders, whose paths must be valid for its user.
 func (r *Repo) PlainFolder(ctx context.Context, dir, commit, index string, objects []string) error {
-	if err := checkSHA(commit); err != nil {
+	if err := r.plainFolder(ctx, dir, commit, index, objects); err != nil {
 		return fmt.Errorf("git folder: %w", err)
+	}
+	return nil
+}
+
+func (r *Repo) plainFolder(ctx context.Context, dir, commit, index string, objects []string) error {
+	if err := checkSHA(commit); err != nil {
+		return err
 	}
 	config, err := r.shadowConfig(ctx)
 	if err != nil {
-		return fmt.Errorf("git folder: %w", err)
+		return err
 	}
 	refs, err := r.refsBelow(ctx, allRefs)
 	if err != nil {
-		return fmt.Errorf("git folder: %w", err)
+		return err
 	}
 	files := map[string][]byte{
 		"config": config, "packed-refs": PackedRefs(refs), "HEAD": []byte(commit + "\n"),
@@ -106,19 +112,19 @@ func (r *Repo) PlainFolder(ctx context.Context, dir, commit, index string, objec
 	if err == nil {
 		files["shallow"] = shallow
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("git folder: %w", err)
+		return err
 	}
 	for _, d := range []string{"refs", "objects/info", "objects/pack", "info"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), privateDir); err != nil {
-			return fmt.Errorf("git folder: %w", err)
+			return err
 		}
 	}
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, privateOwn); err != nil {
-			return fmt.Errorf("git folder: %w", err)
+			return err
 		}
 	}
-	return copyFile(index, filepath.Join(dir, "index"))
+	return copyFile(index, filepath.Join(dir, indexFile))
 }
 
 // Beside lists the files of a worktree that are not in a commit, ignored ones included. Files for
@@ -135,7 +141,7 @@ func (r *shadowGit) Beside(ctx context.Context, worktree, commit string, own fun
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	env := r.inShadowTree(worktree, filepath.Join(dir, indexName))
+	env := r.inShadowTree(worktree, filepath.Join(dir, indexFile))
 	var out []byte
 	for _, args := range [][]string{{"read-tree", commit}, {"ls-files", "-z", "--others"}} {
 		if out, err = r.run(ctx, call{args: args, env: env, dir: worktree, limit: treeBytes,

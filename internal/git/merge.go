@@ -171,23 +171,16 @@ func (r *objects) CommitAs(ctx context.Context, p Person, by *Author, tree, mess
 	}
 	if p.sign != nil {
 		args[1] = "--gpg-sign"
-		env = append(env, signEnv()...)
-		for i := 0; i < len(p.sign); i += 2 {
-			env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, p.sign[i]),
-				fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, p.sign[i+1]))
-		}
-		env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(p.sign)/2))
+		env = append(append(env, signEnv()...), setting(p.sign...)...)
 	}
-	for _, sha := range append([]string{tree}, parents...) {
-		if err := checkSHA(sha); err != nil {
-			return "", fmt.Errorf("commit: %w", err)
-		}
+	if err := checkSHA(append([]string{tree}, parents...)...); err != nil {
+		return "", fmt.Errorf("commit: %w", err)
 	}
 	for _, parent := range parents {
 		args = append(args, "-p", parent)
 	}
 	c := call{args: append(args, tree), env: env, stdin: strings.NewReader(message), timeout: remoteTime}
-	sha, err := nameIn(r.shadow(ctx, c))
+	sha, err := r.line(ctx, c)
 	if err != nil {
 		err = fmt.Errorf("commit: %w", err)
 	}
@@ -214,7 +207,7 @@ func (r *objects) Push(ctx context.Context, address, commit, branch, was string)
 	if err != nil {
 		return err
 	}
-	ref := "refs/heads/" + branch
+	ref := BranchRefs + branch
 	if err := errors.Join(checkSHA(commit), checkRef(ref)); err != nil {
 		return err
 	}

@@ -64,8 +64,7 @@ func (r *objects) objectsOf(in string) call {
 		timeout: treeTime}
 	if name := r.promises(); name != "" {
 		c.args = append(c.args, "--missing=allow-promisor")
-		c.env = []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=remote." + name + ".promisor",
-			"GIT_CONFIG_VALUE_0=true"}
+		c.env = setting("remote."+name+".promisor", "true")
 	}
 	return c
 }

@@ -64,8 +64,7 @@ func EditNotes(ctx context.Context, r *Repo, name, message string, commits []str
 	}
 	for try := 0; ; try++ {
 		err := editNotes(ctx, r, ref, message, commits, edit)
-		var ce *CommandError
-		if err == nil || try == noteTries || !errors.As(err, &ce) || ce.Command != "update-ref" {
+		if cmd, ok := errors.AsType[*CommandError](err); !ok || try == noteTries || cmd.Command != "update-ref" {
 			return err
 		}
 	}

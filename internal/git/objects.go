@@ -21,6 +21,9 @@ type Change struct {
 	OldID, NewID string // object names
 }
 
+// indexLine returns the line by which update-index takes a side of a change; modeNone removes the path.
+func indexLine(mode, id, path string) string { return fmt.Sprintf("%s %s 0\t%s\x00", mode, id, path) }
+
 // modeNone is the mode on a side without the path.
 const modeNone = "000000"
 
@@ -155,7 +158,7 @@ func (l listed) tree(ctx context.Context, commit string, changes []Change) (stri
 	}
 	var in strings.Builder
 	for _, c := range changes {
-		fmt.Fprintf(&in, "%s %s 0\t%s\x00", c.New, c.NewID, c.Path)
+		in.WriteString(indexLine(c.New, c.NewID, c.Path))
 	}
 	if _, err := l.git(ctx, in.String(), "update-index", "-z", "--index-info"); err != nil {
 		return "", err
@@ -312,11 +315,8 @@ func (r *shadowGit) ignoredBy(ctx context.Context, top string, others, paths []s
 	if err = errors.Join(err, list.Close()); err != nil {
 		return nil, err
 	}
-	in := strings.NewReader(strings.Join(paths, "\x00") + "\x00")
-	env := []string{"GIT_LITERAL_PATHSPECS=0", "GIT_WORK_TREE=" + top, "GIT_CONFIG_COUNT=1",
-		"GIT_CONFIG_KEY_0=core.excludesFile", "GIT_CONFIG_VALUE_0=" + list.Name()}
-	c := call{args: []string{"check-ignore", "-z", "--no-index", "--stdin"}, env: env, dir: top, stdin: in,
-		limit: wholeIndex, timeout: treeTime, codes: []int{1}}
-	out, err := r.shadow(ctx, c)
-	return setOf(out), err
+	env := append(setting("core.excludesFile", list.Name()), "GIT_LITERAL_PATHSPECS=0", "GIT_WORK_TREE="+top)
+	out, err := r.shadow(ctx, call{args: []string{"check-ignore", "-z", "--no-index", "--stdin"}, env: env, dir: top,
+		stdin: listOf(paths), limit: wholeIndex, timeout: treeTime, codes: []int{1}})
+	return setOf(names(out)), err
 }

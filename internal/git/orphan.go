@@ -25,11 +25,8 @@ const gitsLock = "in-use"
 var ErrGitsLeft = fault.New("wait for its end",
 	"a git of an earlier sluice is still at work here, or another sluice is")
 
-// heirWait is how long to wait for an earlier git, and heirPause the time between two looks.
-const (
-	heirWait  = 5 * time.Second
-	heirPause = 20 * time.Millisecond
-)
+// heirWait is how long to wait for an earlier git.
+const heirWait = 5 * time.Second
 
 // lockScratch locks the scratch folder while the file is open, here or in a git.
 func lockScratch(ctx context.Context, scratch string) (*os.File, error) {
@@ -42,20 +39,12 @@ func lockScratch(ctx context.Context, scratch string) (*os.File, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, heirWait)
 	defer cancel()
-	for {
-		ok, err := tryLock(f)
-		if ok {
-			return f, nil
-		}
-		if err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("%s: %w", f.Name(), ErrGitsLeft), f.Close())
-		case <-time.After(heirPause):
-		}
+	err = until(ctx, func() (bool, error) { return tryLock(f) },
+		func() error { return fmt.Errorf("%s: %w", f.Name(), ErrGitsLeft) })
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
+	return f, nil
 }
 
 type guardKey struct{}

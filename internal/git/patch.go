@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -112,23 +111,15 @@ func (h *HeldIndex) flags(ctx context.Context, paths map[string]bool) (flags, er
 	c := h.call("", "ls-files", "-z", "-v")
 	c.limit = flagOutput
 	err := h.r.streamIn(ctx, h.gitDir, h.top, c, func(in io.Reader) error {
-		r := bufio.NewReader(in)
-		for {
-			entry, err := r.ReadString(0)
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			tag, path, _ := strings.Cut(strings.TrimSuffix(entry, "\x00"), " ")
+		return eachLine(in, func(entry string) {
+			tag, path, _ := strings.Cut(entry, " ")
 			skipped := strings.EqualFold(tag, "S")
 			f.sparse = f.sparse || skipped
 			if paths[path] {
 				f.skipped[path] = skipped
 				f.unchanged[path] = tag != "" && strings.ToLower(tag) == tag
 			}
-		}
+		})
 	})
 	return f, h.indexError(err)
 }
@@ -141,21 +132,14 @@ func (h *HeldIndex) Patch(ctx context.Context, changes []Change) error {
 		return err
 	}
 	paths := map[string]bool{}
-	var gone, there strings.Builder
 	for _, c := range changes {
 		paths[c.Path] = true
-		if c.Deleted() {
-			fmt.Fprintf(&gone, "0 %s\t%s\x00", strings.Repeat("0", len(c.NewID)), c.Path)
-		} else {
-			fmt.Fprintf(&there, "%s %s 0\t%s\x00", c.New, c.NewID, c.Path)
-		}
 	}
 	marks, err := h.flags(ctx, paths)
 	if err != nil {
 		return err
 	}
-	// Deletions first: a folder may become a file.
-	if _, err := h.git(ctx, gone.String()+there.String(), "update-index", "-z", "--index-info"); err != nil {
+	if _, err := h.git(ctx, indexLines(changes), "update-index", "-z", "--index-info"); err != nil {
 		return err
 	}
 	var skip, unchanged strings.Builder

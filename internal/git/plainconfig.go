@@ -72,10 +72,7 @@ func (r *place) settings(ctx context.Context, file string) ([]Setting, error) {
 	if err != nil {
 		return nil, ignoreGone(err)
 	}
-	r.configMu.Lock()
-	kept, ok := r.configs[file]
-	r.configMu.Unlock()
-	if ok && now.Mode.IsRegular() && kept.of.Same(now) && kept.of.Changed.Equal(now.Changed) {
+	if kept, ok := r.configs.Get(file); ok && now.Mode.IsRegular() && kept.of.Untouched(now) {
 		return kept.all, nil
 	}
 	out, err := r.run(ctx, call{args: []string{"config", "--file", file, "--no-includes", "--null", "--list"},
@@ -87,9 +84,7 @@ func (r *place) settings(ctx context.Context, file string) ([]Setting, error) {
 	for _, line := range names(out) {
 		all = append(all, settingIn(line))
 	}
-	r.configMu.Lock()
-	r.configs[file] = configKept{now, all}
-	r.configMu.Unlock()
+	r.configs.Put(file, configKept{now, all})
 	return all, nil
 }
 

@@ -113,9 +113,14 @@ func (r *place) sideFiles(files map[string][]byte, gitDir string, ignore []strin
 	return nil
 }
 
+// sharedIndexes returns the files with the shared part of a split index; none if it is not split.
+func sharedIndexes(gitDir string) ([]string, error) {
+	return filepath.Glob(filepath.Join(gitDir, "sharedindex.*"))
+}
+
 // copyIndex copies a checkout's index, including the shared part of a split one.
 func copyIndex(gitDir, dir string) error {
-	shared, err := filepath.Glob(filepath.Join(gitDir, "sharedindex.*"))
+	shared, err := sharedIndexes(gitDir)
 	for _, from := range append(shared, filepath.Join(gitDir, indexFile)) {
 		err = errors.Join(err, copyFile(from, filepath.Join(dir, filepath.Base(from))))
 	}

@@ -28,8 +28,12 @@ func TestNamedBy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := r.askNamed(ctx(t), top)
+		refs, err := r.askRefs(ctx(t), allRefs)
 		if err != nil {
+			t.Fatal(err)
+		}
+		want := Named{Refs: refs}
+		if want.Branch, want.Head, err = r.askHead(ctx(t), top); err != nil {
 			t.Fatal(err)
 		}
 		if !maps.Equal(got.Refs, want.Refs) || got.Branch != want.Branch || got.Head != want.Head {

@@ -33,16 +33,17 @@ type Named struct {
 
 // NamedBy reads all refs, and the HEAD of the checkout at top. It reads ref files itself and runs
 // git only for reftable.
-func (r *refs) NamedBy(ctx context.Context, top string) (Named, error) {
+func (r *refs) NamedBy(ctx context.Context, top string) (n Named, err error) {
 	gitDir, real, err := r.gitDirOf(top)
 	if err != nil {
-		return Named{}, err
+		return n, err
 	}
-	n, err := Named{}, error(nil)
-	if isDir(filepath.Join(r.common, "reftable")) {
-		n, err = r.askNamed(ctx, real)
-	} else {
-		n, err = r.readNamed(ctx, gitDir)
+	if n.Refs, err = r.refsBelow(ctx, allRefs); err == nil {
+		if r.isReftable() {
+			n.Branch, n.Head, err = r.askHead(ctx, real)
+		} else if n.Head, n.Branch, err = readRef(gitDir, "HEAD"); n.Branch != "" {
+			n.Head = n.Refs[n.Branch]
+		}
 	}
 	if err != nil {
 		return n, fmt.Errorf("refs: %w", err)
@@ -54,25 +55,22 @@ func (r *refs) NamedBy(ctx context.Context, top string) (Named, error) {
 // is false if only git can read it.
 func (r *refs) BranchOf(top string) (branch string, ok bool) {
 	gitDir, real, err := r.gitDirOf(top)
-	if err != nil || real != top || isDir(filepath.Join(r.common, "reftable")) {
+	if err != nil || real != top || r.isReftable() {
 		return "", false
 	}
 	sha, branch, err := readRef(gitDir, "HEAD")
 	return branch, err == nil && (sha != "" || branch != "")
 }
 
-// askNamed is NamedBy with the git program.
-func (r *refs) askNamed(ctx context.Context, top string) (n Named, err error) {
-	if n.Refs, err = r.askRefs(ctx, allRefs); err != nil {
-		return n, err
-	}
+// askHead reads the HEAD of the checkout at top with the git program.
+func (r *refs) askHead(ctx context.Context, top string) (branch, head string, err error) {
 	trees, err := r.Worktrees(ctx)
 	for _, t := range trees {
 		if real, rerr := filepath.EvalSymlinks(t.Path); rerr == nil && real == top {
-			n.Branch, n.Head = t.Branch, t.Head
+			branch, head = t.Branch, t.Head
 		}
 	}
-	return n, err
+	return branch, head, err
 }
 
 // notShared reports whether a ref is ours, or belongs to one worktree.
@@ -81,28 +79,13 @@ func notShared(name string) bool {
 		func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// readNamed is NamedBy from the files.
-func (r *refs) readNamed(ctx context.Context, gitDir string) (n Named, err error) {
-	if n.Refs, err = r.readRefs(ctx, allRefs); err != nil {
-		return n, err
-	}
-	sha, to, err := readRef(gitDir, "HEAD")
-	if err != nil {
-		return n, err
-	}
-	if n.Head = sha; to != "" {
-		n.Branch, n.Head = to, n.Refs[to]
-	}
-	return n, nil
-}
-
 // allRefs is the folder of all refs.
 const allRefs = "refs/"
 
 // refsBelow returns the refs whose names begin with under; for all refs it omits ours and those of
 // one worktree. It reads ref files itself: git skips what it cannot read and still succeeds.
 func (r *refs) refsBelow(ctx context.Context, under string) (map[string]string, error) {
-	if isDir(filepath.Join(r.common, "reftable")) {
+	if r.isReftable() {
 		return r.askRefs(ctx, under)
 	}
 	return r.readRefs(ctx, under)
@@ -205,10 +188,7 @@ func readRef(dir, name string) (sha, to string, err error) {
 // packedRefs reads packed-refs.
 func (r *refs) packedRefs() (map[string]string, error) {
 	data, _, err := atomicfile.OpenRegular(r.common, "packed-refs", maxRefPacked)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return parseRefs(data, " "), err
+	return parseRefs(data, " "), ignoreGone(err)
 }
 
 // PackedRefs formats refs as git's packed-refs file.
@@ -220,6 +200,9 @@ func PackedRefs(refs map[string]string) []byte {
 	}
 	return b.Bytes()
 }
+
+// isReftable reports whether only git can read the repo's refs.
+func (r *place) isReftable() bool { return isDir(filepath.Join(r.common, "reftable")) }
 
 func isDir(dir string) bool {
 	info, err := os.Lstat(dir)

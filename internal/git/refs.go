@@ -24,6 +24,12 @@ const HeadPrefix = "HEAD:"
 // ownRefs is the folder of our own refs; no work is done on them.
 const ownRefs = "refs/sluice/"
 
+// BranchRefs is the folder of branches.
+const BranchRefs = "refs/heads/"
+
+// ShortBranch returns the name of a branch as people say it, by its full name. Any other name stays.
+func ShortBranch(ref string) string { return strings.TrimPrefix(ref, BranchRefs) }
+
 // refs reads and moves the repo's names: refs and HEADs.
 type refs struct {
 	*place
@@ -149,7 +155,7 @@ func (r *refs) readHead(t *Worktree, main bool) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // its folder is gone
 	}
-	if err == nil && isDir(filepath.Join(r.common, "reftable")) {
+	if err == nil && r.isReftable() {
 		err = errors.New("try again; if it stays so, run git fsck")
 	}
 	if err != nil {

@@ -70,19 +70,17 @@ func (r *Repo) LsRemotePulls(ctx context.Context, address string) (map[string]st
 
 // LsRemoteBranches asks for the branches at address, as LsRemotePulls does: object name by branch.
 func LsRemoteBranches(ctx context.Context, r *Repo, address string) (map[string]string, error) {
-	refs, err := lsRemote(ctx, r, address, func(ref string) bool { return strings.HasPrefix(ref, branchPrefix) },
-		branchPrefix+"*")
+	refs, err := lsRemote(ctx, r, address, func(ref string) bool { return strings.HasPrefix(ref, BranchRefs) },
+		BranchRefs+"*")
 	if err != nil {
 		return nil, fmt.Errorf("branches of %s: %w", shownURL(address), err)
 	}
 	out := make(map[string]string, len(refs))
 	for ref, sha := range refs {
-		out[strings.TrimPrefix(ref, branchPrefix)] = sha
+		out[ShortBranch(ref)] = sha
 	}
 	return out, nil
 }
-
-const branchPrefix = "refs/heads/"
 
 // lsRemote lists the refs at address that match and that want accepts: a remote may send refs that
 // were not requested.
@@ -114,7 +112,7 @@ func lsRemote(ctx context.Context, r *Repo, address string, want func(string) bo
 // RemoteHead returns the commit of a branch at an address, "" if it is not there. It asks as
 // LsRemotePulls does.
 func RemoteHead(ctx context.Context, r *Repo, address, branch string) (string, error) {
-	ref := branchPrefix + branch
+	ref := BranchRefs + branch
 	if err := checkRef(ref); err != nil {
 		return "", err
 	}

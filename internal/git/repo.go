@@ -17,6 +17,7 @@ import (
 
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
+	"sluice/internal/memo"
 )
 
 // ErrNoRepo is returned for a folder outside any git repository with a worktree.
@@ -50,8 +51,7 @@ type place struct {
 	plain  bool   // top is not a checkout, and common is a store of ours
 	opened time.Time
 
-	configMu sync.Mutex
-	configs  map[string]configKept // by file
+	configs memo.Memo[string, configKept] // by file
 }
 
 // Options are how a repo is opened; the zero value is valid.
@@ -116,11 +116,10 @@ func (p *place) accept(ctx context.Context) (format string, err error) {
 
 // open prepares a repo for its first call.
 func (p *place) open(ctx context.Context, o Options) (*Repo, error) {
-	p.opened, p.configs, p.turns = time.Now(), map[string]configKept{}, o.Turns
+	p.opened, p.turns = time.Now(), o.Turns
 	shadow := &shadowGit{place: p, scratch: o.Scratch}
-	r := &Repo{place: p, refs: &refs{place: p}, objects: &objects{shadowGit: shadow},
-		submodules: submodules{place: p, links: map[string]linksKept{}},
-		spares:     spares{ready: map[string]laid{}}, staging: o.Staging}
+	r := &Repo{place: p, refs: &refs{place: p}, objects: &objects{shadowGit: shadow}, submodules: submodules{place: p},
+		spares: spares{ready: map[string]laid{}}, staging: o.Staging}
 	if o.Scratch == "" {
 		return r, nil // most callers that open a repo briefly never need it
 	}
@@ -188,15 +187,12 @@ func (r *place) eachLinked(likely string, is func(admin, tree string) (found boo
 		return nil
 	}
 	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	for _, e := range entries {
 		if visit(e.Name()) {
 			return nil
 		}
 	}
-	return nil
+	return ignoreGone(err)
 }
 
 // Toplevel returns the real path of the top level of the checkout around path, which must exist. It

@@ -171,6 +171,16 @@ func (t tool) cleanEnv(userConfig bool) []string {
 	return env
 }
 
+// setting returns the environment of a call with settings of git's, each a key and a value.
+func setting(pairs ...string) []string {
+	env := []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(pairs)/2)}
+	for i := 0; i < len(pairs); i += 2 {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i/2, pairs[i]),
+			fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i/2, pairs[i+1]))
+	}
+	return env
+}
+
 // Turns limit how many gits of several repos run at once, so that each of a burst ends within its
 // time. nil = no limit.
 type Turns chan struct{}
@@ -262,14 +272,13 @@ func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) er
 }
 
 func exitError(c call, err error, complaint *First) error {
-	var exit *exec.ExitError
+	exit, ok := errors.AsType[*exec.ExitError](err)
 	switch {
 	case err == nil:
 		return nil
-	case !errors.As(err, &exit):
+	case !ok:
 		return fmt.Errorf("git %s: %w", c.args[0], err)
-	}
-	if slices.Contains(c.codes, exit.ExitCode()) {
+	case slices.Contains(c.codes, exit.ExitCode()):
 		return nil
 	}
 	said := OneLine(complaint.String())

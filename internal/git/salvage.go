@@ -32,7 +32,7 @@ func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha
 	// a nested repo keeps its own
 	added = slices.DeleteFunc(added, func(n string) bool { return strings.HasSuffix(n, "/") })
 	if len(added) > 0 {
-		if _, err := t.feed(ctx, added, "update-index", "-z", "--add", "--stdin"); err != nil {
+		if _, err := t.feed(ctx, listOf(added), "update-index", "-z", "--add", "--stdin"); err != nil {
 			return fail(err)
 		}
 	}

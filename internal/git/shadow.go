@@ -224,9 +224,24 @@ func (r *shadowGit) Forget() error {
 
 // shadow runs a call in the shadow.
 func (r *shadowGit) shadow(ctx context.Context, c call) ([]byte, error) {
-	if err := r.keepShadow(ctx); err != nil {
+	if err := r.intoShadow(ctx, &c); err != nil {
 		return nil, err
 	}
-	c.env = append(r.inShadow(), c.env...)
 	return r.run(ctx, c)
+}
+
+// streamShadow is shadow for long output.
+func (r *shadowGit) streamShadow(ctx context.Context, c call, read func(io.Reader) error) error {
+	if err := r.intoShadow(ctx, &c); err != nil {
+		return err
+	}
+	return r.stream(ctx, c, read)
+}
+
+func (r *shadowGit) intoShadow(ctx context.Context, c *call) error {
+	if err := r.keepShadow(ctx); err != nil {
+		return err
+	}
+	c.env = append(r.inShadow(), c.env...)
+	return nil
 }

@@ -131,12 +131,12 @@ func (r *spares) likeNext(l laid) {
 
 // sameIndex reports whether the index is a copy of the same source in the same state.
 func (l laid) sameIndex(now laid) bool {
-	return l.index != "" && l.index == now.index && l.of.Same(now.of) && l.of.Changed.Equal(now.of.Changed)
+	return l.index != "" && l.index == now.index && l.of.Untouched(now.of)
 }
 
 // statIndex returns the index to copy, or "" if it is missing or split.
 func statIndex(gitDir string) (index string, now atomicfile.Stat, err error) {
-	shared, err := filepath.Glob(filepath.Join(gitDir, "sharedindex.*"))
+	shared, err := sharedIndexes(gitDir)
 	if err != nil || len(shared) > 0 {
 		return "", now, err
 	}

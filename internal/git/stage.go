@@ -91,10 +91,8 @@ func (s *staged) close() {
 // clear removes a worktree that was never moved, and git's entry for it. A kill may have come just
 // before the move to path.
 func (s *staged) clear(path string) error {
-	half := false
-	if _, err := s.root.Lstat(filepath.Join(s.rel, filepath.Base(s.path), ".git")); err == nil {
-		half = true
-	}
+	_, none := s.root.Lstat(filepath.Join(s.rel, filepath.Base(s.path), ".git"))
+	half := none == nil
 	for _, p := range []string{s.path, path} {
 		name, err := s.r.adminOf(p)
 		switch {

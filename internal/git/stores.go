@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
+	"sluice/internal/memo"
 )
 
 // Limits on borrowed object stores and nested submodules.
@@ -100,8 +100,7 @@ func (r *submodules) Submodules(ctx context.Context, top string) ([]Submodule, e
 // submodules keeps the paths that were read from each index.
 type submodules struct {
 	*place
-	mu    sync.Mutex
-	links map[string]linksKept // by index
+	links memo.Memo[string, linksKept] // by index
 }
 
 func (r *submodules) addSubmodules(ctx context.Context, out *[]Submodule, gitDir, top string, hops int) error {
@@ -142,17 +141,11 @@ func (r *submodules) addSubmodules(ctx context.Context, out *[]Submodule, gitDir
 
 // gitlinks lists the index's submodule paths.
 func (r *submodules) gitlinks(ctx context.Context, gitDir, top string) ([]string, error) {
-	now, err := atomicfile.Lstat(gitDir, "index")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
+	now, err := atomicfile.Lstat(gitDir, indexFile)
 	if err != nil {
-		return nil, err
+		return nil, ignoreGone(err)
 	}
-	r.mu.Lock()
-	kept, ok := r.links[gitDir]
-	r.mu.Unlock()
-	if ok && kept.of.Same(now) {
+	if kept, ok := r.links.Get(gitDir); ok && kept.of.Same(now) {
 		return kept.list, nil
 	}
 	c := call{args: []string{"ls-files", "--stage", "-z"},
@@ -160,27 +153,32 @@ func (r *submodules) gitlinks(ctx context.Context, gitDir, top string) ([]string
 		safeDir: top, limit: wholeIndex, timeout: treeTime}
 	var list []string
 	err = r.stream(ctx, c, func(in io.Reader) error {
-		lines := bufio.NewScanner(in)
-		lines.Buffer(nil, maxNamePath)
-		lines.Split(splitNUL)
-		for lines.Scan() {
-			if head, name, ok := strings.Cut(lines.Text(), "\t"); ok && strings.HasPrefix(head, ModeSubmodule+" ") {
+		return eachLine(in, func(line string) {
+			if head, name, ok := strings.Cut(line, "\t"); ok && strings.HasPrefix(head, ModeSubmodule+" ") {
 				list = append(list, name)
 			}
-		}
-		return lines.Err()
+		})
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	r.links[gitDir] = linksKept{now, list}
-	r.mu.Unlock()
+	r.links.Put(gitDir, linksKept{now, list})
 	return list, nil
 }
 
 // maxNamePath limits a line that names one path.
 const maxNamePath = 1 << 20
+
+// eachLine hands each the NUL-terminated lines of a long list, each with one path.
+func eachLine(in io.Reader, each func(line string)) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, maxNamePath)
+	lines.Split(splitNUL)
+	for lines.Scan() {
+		each(lines.Text())
+	}
+	return lines.Err()
+}
 
 func splitNUL(data []byte, end bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, 0); i >= 0 {

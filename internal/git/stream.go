@@ -15,10 +15,9 @@ const maxStream = 16 << 30
 // with whole object names; from "" is the empty tree. What read leaves is thrown away, so that a fault
 // of git's is known; if it returns an error, git is stopped, and the error wraps it.
 func StreamPatch(ctx context.Context, r *Repo, from, to string, look Look, read func(io.Reader) error) error {
-	c, err := betweenCall(ctx, r.objects, from, to, look, "--full-index")
+	c, err := r.between(from, to, look, maxStream, "--full-index")
 	if err == nil {
-		c.limit = maxStream
-		err = r.stream(ctx, c, read)
+		err = r.streamShadow(ctx, c, read)
 	}
 	if err != nil {
 		return fmt.Errorf("diff: %w", err)
@@ -49,11 +48,8 @@ func PackArgs() []string {
 func Pack(ctx context.Context, r *Repo, to io.Writer, most int64, tip string, bases ...string) error {
 	in, err := span(tip, bases...)
 	if err == nil {
-		err = r.keepShadow(ctx)
-	}
-	if err == nil {
-		c := call{args: PackArgs(), env: r.inShadow(), stdin: strings.NewReader(in), limit: most, timeout: treeTime}
-		err = r.stream(ctx, c, func(out io.Reader) error { _, err := io.Copy(to, out); return err })
+		c := call{args: PackArgs(), stdin: strings.NewReader(in), limit: most, timeout: treeTime}
+		err = r.streamShadow(ctx, c, func(out io.Reader) error { _, err := io.Copy(to, out); return err })
 	}
 	if err != nil {
 		return fmt.Errorf("pack of %.12s: %w", tip, err)

@@ -40,7 +40,7 @@ func (r *refs) TipOf(ctx context.Context, ref string) (t Tip, err error) {
 // asksRef reports whether only git can read the ref: reftable, or a link from an old git.
 func (r *refs) asksRef(ref string) bool {
 	info, err := os.Lstat(filepath.Join(r.common, filepath.FromSlash(ref)))
-	return isDir(filepath.Join(r.common, "reftable")) || err == nil && info.Mode()&fs.ModeSymlink != 0
+	return r.isReftable() || err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // askTip is TipOf with the git program.
@@ -156,10 +156,11 @@ func (r *refs) AwaitRef(ctx context.Context, top, ref string) error {
 	ctx, cancel := context.WithTimeout(ctx, refWait)
 	defer cancel()
 	lock := ""
-	return until(ctx, &lock, func() (bool, error) {
+	free := func() (bool, error) {
 		lock = r.lockOf(gitDir, ref)
 		return lock == "", nil
-	})
+	}
+	return until(ctx, free, func() error { return heldBy(lock) })
 }
 
 // lockOf returns the lock file of a ref, or of a checkout's HEAD, or "". A repo of the format

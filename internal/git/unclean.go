@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"slices"
 )
 
 // Unclean returns the tracked files that differ from the last commit, as in `git status`: staged,
@@ -33,14 +32,12 @@ func (r *Repo) unclean(ctx context.Context, worktree string, made bool) (c Chang
 	defer t.unlock()
 	// Use the worktree's own index but not its configuration: an index names no program.
 	theirs := *t
-	theirs.env = r.inShadowTree(t.top, filepath.Join(gitDir, "index"))
-	against := []string{"diff-index", "-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-textconv",
-		"--ignore-submodules=dirty"}
-	staged, err := theirs.run(ctx, append(slices.Clone(against), "--cached", t.head)...)
+	theirs.env = r.inShadowTree(t.top, filepath.Join(gitDir, indexFile))
+	staged, err := theirs.differing(ctx, "diff-index", "--cached", t.head)
 	if err != nil {
 		return c, err
 	}
-	touched, err := theirs.run(ctx, append(slices.Clone(against), t.head)...)
+	touched, err := theirs.differing(ctx, "diff-index", t.head)
 	if err != nil {
 		return c, err
 	}

@@ -43,7 +43,7 @@ func (r *Repo) AddWorktree(ctx context.Context, path, branch string) (made bool,
 	case !errors.Is(err, fs.ErrNotExist):
 		return false, err
 	}
-	ref := "refs/heads/" + branch
+	ref := BranchRefs + branch
 	if strings.HasPrefix(branch, "-") {
 		return false, fmt.Errorf("%.80q is not a valid name for a branch", branch)
 	}
@@ -89,7 +89,7 @@ func (r *Repo) keepOut(ctx context.Context, path string) error {
 	defer r.trees.Unlock()
 	dir := filepath.Join(r.common, "info")
 	data, _, err := atomicfile.OpenRegular(dir, "exclude", maxExclude)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if ignoreGone(err) != nil {
 		return nil
 	}
 	if len(data) > 0 && data[len(data)-1] != '\n' {
@@ -163,9 +163,8 @@ func (r *Repo) addArgs(ctx context.Context, path, branch, ref string) ([]string,
 
 // addError adds what to do about common refusals.
 func addError(err error) error {
-	var cmd *CommandError
 	hint := ""
-	if errors.As(err, &cmd) {
+	if cmd, ok := errors.AsType[*CommandError](err); ok {
 		switch {
 		case strings.Contains(cmd.Stderr, "missing but already registered"):
 			hint = ": if its folder was deleted, run git worktree prune"
@@ -190,7 +189,7 @@ func (r *Repo) checkout(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	env := []string{"GIT_WORK_TREE=" + top, "GIT_INDEX_FILE=" + filepath.Join(gitDir, "index")}
+	env := []string{"GIT_WORK_TREE=" + top, "GIT_INDEX_FILE=" + filepath.Join(gitDir, indexFile)}
 	for _, args := range [][]string{{"read-tree", head}, {"checkout-index", "--all", "--force", "--index", "--quiet"}} {
 		if _, err := r.shadow(ctx, call{args: args, env: env, dir: top, timeout: treeTime}); err != nil {
 			return err

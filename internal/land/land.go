@@ -75,7 +75,7 @@ func Run(ctx context.Context, con *console.Console, root string, r daemon.RunSta
 		con.Note("not landed: %s of %s without a commit: %s", text.Plural(len(files), "file"), r.Workspace,
 			text.JoinMost(files))
 	}
-	out := landed{Run: r.ID, Branch: shortBranch(onto), How: l.How, Trust: r.Trust}
+	out := landed{Run: r.ID, Branch: git.ShortBranch(onto), How: l.How, Trust: r.Trust}
 	if l.How != tree.Squash && len(to.Commits) > 0 {
 		if out.Listed, err = listCommits(con, to); err != nil {
 			return err
@@ -127,7 +127,7 @@ func landable(r daemon.RunStatus, l Options) error {
 // branchOnto is the full name of the branch that is named, or checked out.
 func branchOnto(ctx context.Context, repo *git.Repo, name string) (string, error) {
 	if name != "" {
-		return "refs/heads/" + strings.TrimPrefix(name, "refs/heads/"), nil
+		return git.BranchRefs + git.ShortBranch(name), nil
 	}
 	branch, err := tree.CheckedOut(ctx, repo, repo.Top())
 	if err == nil && branch == "" {
@@ -135,8 +135,6 @@ func branchOnto(ctx context.Context, repo *git.Repo, name string) (string, error
 	}
 	return branch, err
 }
-
-func shortBranch(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
 
 // landFault turns what keeps the work from landing into an error that says what to do.
 func landFault(err error) error {
@@ -217,7 +215,7 @@ func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bo
 		return ""
 	}
 	defer repo.Close()
-	tip, err := repo.TipOf(ctx, "refs/heads/"+r.Branch)
+	tip, err := repo.TipOf(ctx, git.BranchRefs+r.Branch)
 	if err != nil || tip.SHA == "" {
 		return ""
 	}
@@ -238,7 +236,7 @@ func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bo
 	}
 	now := Last{how: how, base: base.SHA, tip: tip.SHA, pull: pulls.Address(state, r.ID), words: last.words}
 	if now.middle, err = tree.Unfinished(repo, filepath.Join(root, filepath.FromSlash(r.Workspace)),
-		"refs/heads/"+r.Branch); err != nil {
+		git.BranchRefs+r.Branch); err != nil {
 		return ""
 	}
 	if now.onto, err = branchOnto(ctx, repo, ""); err == nil {
@@ -269,7 +267,7 @@ func Gone(ctx context.Context, root string, r daemon.RunStatus) string {
 	defer repo.Close()
 	trees, _ := repo.Worktrees(ctx)
 	for _, t := range trees {
-		if t.Prunable != "" && t.Branch == "refs/heads/"+r.Branch {
+		if t.Prunable != "" && t.Branch == git.BranchRefs+r.Branch {
 			return fmt.Sprintf("its worktree %s is gone: `git worktree prune`, then `sluice retry %s STEP` has the step do "+
 				"it again", r.Workspace, r.ID)
 		}
@@ -286,11 +284,11 @@ func (l Last) committed(ctx context.Context, repo *git.Repo, r daemon.RunStatus)
 	if l.to != "" {
 		commit, there, err := tree.LandedAs(ctx, repo, r.ID, l.onto)
 		if err == nil && there {
-			return fmt.Sprintf("landed on %s as %.12s", shortBranch(l.onto), commit), nil
+			return fmt.Sprintf("landed on %s as %.12s", git.ShortBranch(l.onto), commit), nil
 		}
 		has, herr := repo.Descends(ctx, l.to, l.tip)
 		if herr == nil && has {
-			return shortBranch(l.onto) + " has its work already", err
+			return git.ShortBranch(l.onto) + " has its work already", err
 		}
 		failed = errors.Join(err, herr)
 	}

@@ -1,4 +1,4 @@
-// Package memo caches what never changes.
+// Package memo is a cache: of what never changes, or of what its user compares with what is there now.
 package memo
 
 import "sync"

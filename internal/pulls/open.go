@@ -53,7 +53,7 @@ func (p *Pulls) opened(ctx context.Context, o opening) (forge.Pull, error) {
 	}
 	switch {
 	case pull.Number == 0:
-		pull, err = hub.Create(ctx, o.Branch, short(o.onto), title, body, o.as.Draft && !o.ready)
+		pull, err = hub.Create(ctx, o.Branch, git.ShortBranch(o.onto), title, body, o.as.Draft && !o.ready)
 		if forge.Is(err, forge.Refused) { // perhaps another call was quicker
 			if found, ferr := p.find(ctx, hub, o, rec); ferr == nil && found.Number > 0 {
 				pull, err = found, nil
@@ -190,8 +190,6 @@ func foreign(branch, theirs, ours, again string) error {
 		"branch %s at the remote has commit %.12s, which sluice did not push: somebody else works there", branch, theirs)
 }
 
-func short(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
-
 // Landing of a run's work: how often it is tried while the forge is away.
 const landTries = 5
 
@@ -241,7 +239,7 @@ func (p *Pulls) request(ctx context.Context, m *job.Made, w tree.Work, l tree.La
 	}
 	title, said, _ := strings.Cut(l.Message, "\n")
 	o := opening{Made: *m, commit: l.Tip, onto: l.Onto, as: as, ready: true, issue: issue, again: again, said: said,
-		ref: "refs/heads/" + w.Branch, names: l.Trailers}
+		ref: git.BranchRefs + w.Branch, names: l.Trailers}
 	o.Title = cmp.Or(rec.Title, title)
 	pull, err := p.opened(ctx, o)
 	if err == nil && !pull.Open && !pull.Merged {

@@ -114,7 +114,7 @@ func (w *watch) ended(ctx context.Context, hub *forge.Hub, pull forge.Pull, rec 
 		if err != nil {
 			return err
 		}
-		if pull.Base != short(onto) { // somebody changed its target
+		if pull.Base != git.ShortBranch(onto) { // somebody changed its target
 			ev.Pull += " into " + text.Line(pull.Base)
 		}
 		if !slices.Contains(rec.Pushed, pull.Head) {

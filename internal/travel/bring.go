@@ -256,7 +256,7 @@ func (w *Work) setPlace(ctx context.Context, s sheet, p place, first bool) error
 	if err != nil {
 		return err
 	}
-	name := strings.TrimPrefix(p.Branch, "refs/heads/")
+	name := git.ShortBranch(p.Branch)
 	if !p.Own {
 		for _, commit := range []string{p.Tip, p.Taken} {
 			has := false

@@ -230,7 +230,7 @@ func (s *sheet) check(run string) error {
 		return errors.New("it names no folders")
 	}
 	for _, p := range s.Places {
-		branch := p.Branch == "" && p.Tip == "" || git.IsName(p.Tip) && strings.HasPrefix(p.Branch, "refs/heads/")
+		branch := p.Branch == "" && p.Tip == "" || git.IsName(p.Tip) && strings.HasPrefix(p.Branch, git.BranchRefs)
 		if !branch || !git.IsName(p.Taken) || p.Own && !layout.Inside(s.Root, p.Top) {
 			return fmt.Errorf("its branch at %.80q is %.80q at %.80q", p.Top, p.Branch, p.Tip)
 		}

@@ -16,9 +16,6 @@ import (
 // indexWait is how long a person's git may hold the index before Advance reports it.
 const indexWait = 10 * time.Second
 
-// headRefs is the folder of branches.
-const headRefs = "refs/heads/"
-
 // ErrBusy means that another git holds the index, or the branch: try again later.
 var ErrBusy = git.ErrIndexHeld
 
@@ -52,7 +49,7 @@ func (a Advance) do(ctx context.Context, repo *git.Repo, wait time.Duration,
 			err, a.Top), nil
 	}
 	if err != nil {
-		err = fmt.Errorf("move %s to %.12s: %w", short(a.Branch), a.To, err)
+		err = fmt.Errorf("move %s to %.12s: %w", git.ShortBranch(a.Branch), a.To, err)
 	}
 	return moved, why, err
 }
@@ -182,11 +179,11 @@ func (a Advance) check(ctx context.Context, repo *git.Repo) (done bool, why stri
 	if err != nil {
 		return false, "", err
 	}
-	name, kept := short(a.Branch), fmt.Sprintf("the work is kept as commit %.12s", a.To)
+	name, kept := git.ShortBranch(a.Branch), fmt.Sprintf("the work is kept as commit %.12s", a.To)
 	switch {
 	case tip.Symbolic != "" && a.Branch == git.Detached:
 		return false, fmt.Sprintf("%s is on branch %s by now: %s: run git merge %.12s", a.Top,
-			short(tip.Symbolic), kept, a.To), nil
+			git.ShortBranch(tip.Symbolic), kept, a.To), nil
 	case tip.Symbolic != "":
 		return false, fmt.Sprintf("branch %s stands for %s: %s: remove the symbolic ref, or run git merge %.12s",
 			name, tip.Symbolic, kept, a.To), nil
@@ -345,8 +342,6 @@ func (a Advance) putBack(ctx context.Context, repo *git.Repo, changes []git.Chan
 	}
 	return nil
 }
-
-func short(branch string) string { return strings.TrimPrefix(branch, headRefs) }
 
 // someMost is how many files an error names.
 const someMost = 5

@@ -107,7 +107,7 @@ func (l Landing) do(ctx context.Context, repo *git.Repo, at func(string)) (out L
 		return out, "", err
 	case tip.SHA == "":
 		return out, fmt.Sprintf("there is no branch %s: run git branch %s, or name another with --onto",
-			short(l.Onto), short(l.Onto)), nil
+			git.ShortBranch(l.Onto), git.ShortBranch(l.Onto)), nil
 	}
 	out.From = tip.SHA
 	if out.Commits, why, err = l.commits(ctx, repo, tip.SHA); err != nil || why != "" {
@@ -195,7 +195,7 @@ func (l Landing) backward(ctx context.Context, repo *git.Repo, onto string) (why
 	forward, err := repo.Descends(ctx, l.Tip, onto)
 	if err == nil && !forward {
 		why = fmt.Sprintf("%s has commits that %s is not built on: land it without --ff (one squashed commit), or with "+
-			"--rebase or --merge", short(l.Onto), l.Run)
+			"--rebase or --merge", git.ShortBranch(l.Onto), l.Run)
 	}
 	return why, err
 }
@@ -214,7 +214,7 @@ func (l Landing) merged(ctx context.Context, repo *git.Repo, onto string) (tree 
 }
 
 func (l Landing) nothing() string {
-	return fmt.Sprintf("%s has the work of %s already: there is nothing to land", short(l.Onto), l.Run)
+	return fmt.Sprintf("%s has the work of %s already: there is nothing to land", git.ShortBranch(l.Onto), l.Run)
 }
 
 // commit creates the single commit of a merged tree.
@@ -302,7 +302,7 @@ func (l Landing) conflict(files []string) string {
 	}
 	return fmt.Sprintf("%s and %s change the same places in %s: run %sgit -C %s merge %s, resolve them there and "+
 		"commit; sluice retry %s STEP has the step's gates judge that",
-		l.Run, short(l.Onto), some(files), again, l.Worktree, short(l.Onto), l.Run)
+		l.Run, git.ShortBranch(l.Onto), some(files), again, l.Worktree, git.ShortBranch(l.Onto), l.Run)
 }
 
 // withTrailers ends a message with a paragraph of trailers.

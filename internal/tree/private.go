@@ -105,7 +105,7 @@ func (p Private) head() (string, error) {
 	if !symbolic {
 		return text, nil
 	}
-	if !filepath.IsLocal(ref) || !strings.HasPrefix(ref, headRefs) {
+	if !filepath.IsLocal(ref) || !strings.HasPrefix(ref, git.BranchRefs) {
 		return "", fmt.Errorf("HEAD is at %.80q", ref)
 	}
 	data, _, err = atomicfile.OpenRegular(p.Dir, filepath.FromSlash(ref), maxHead)

@@ -64,7 +64,7 @@ func (t *Tracking) Has(ctx context.Context, top, file string) (bool, error) {
 	was, known := t.free[key]
 	t.mu.Unlock()
 	if known {
-		if now, err := indexIn(was.gitDir); err != nil || now.Same(was.index) && now.Changed.Equal(was.index.Changed) {
+		if now, err := indexIn(was.gitDir); err != nil || now.Untouched(was.index) {
 			return false, err
 		}
 	}

@@ -29,7 +29,7 @@ func (w Work) keeps(ctx context.Context, repo *git.Repo, l Landing, onto string)
 	}
 	var parts []part
 	for _, m := range merged {
-		parts = append(parts, part{m, short(l.Onto)})
+		parts = append(parts, part{m, git.ShortBranch(l.Onto)})
 	}
 	if l.How != Squash && l.How != Rebase { // these drop the history
 		others, err := w.others(ctx, repo, l, onto)
@@ -95,7 +95,7 @@ func (w Work) refs(ctx context.Context, repo *git.Repo, tip string) (map[string]
 		return nil, err
 	}
 	maps.DeleteFunc(named.Refs, func(name, _ string) bool {
-		return name == headRefs+w.Branch || strings.HasPrefix(name, remoteRefs) && strings.HasSuffix(name, "/"+w.Branch)
+		return name == git.BranchRefs+w.Branch || strings.HasPrefix(name, remoteRefs) && strings.HasSuffix(name, "/"+w.Branch)
 	})
 	has := func(refs map[string]string) (bool, error) {
 		lacking, _, err := repo.NewCommits(ctx, map[string]string{"tip": tip}, slices.Collect(maps.Values(refs)), 1)
@@ -120,7 +120,7 @@ const remoteRefs = "refs/remotes/"
 func (w Work) isRun(ctx context.Context, repo *git.Repo, name string) (bool, error) {
 	prefix := "/" + strings.TrimSuffix(w.Branch, w.Run)
 	_, run, found := strings.Cut(name, prefix)
-	if !found || !strings.HasPrefix(name, headRefs) && !strings.HasPrefix(name, remoteRefs) {
+	if !found || !strings.HasPrefix(name, git.BranchRefs) && !strings.HasPrefix(name, remoteRefs) {
 		return false, nil
 	}
 	base, err := repo.TipOf(ctx, git.Own("base", run))
@@ -155,7 +155,7 @@ func newest(ctx context.Context, repo *git.Repo, l Landing, onto string, refs ma
 		of := "another branch"
 		for _, name := range slices.Sorted(maps.Keys(refs)) {
 			if refs[name] == c.SHA {
-				of = strings.TrimPrefix(short(name), remoteRefs)
+				of = strings.TrimPrefix(git.ShortBranch(name), remoteRefs)
 				break
 			}
 		}

@@ -90,7 +90,7 @@ func look(ctx context.Context, repo *git.Repo, branch, top string) (here bool, w
 		default:
 			return false, fmt.Sprintf("branch %s is checked out in %s, not in %s: switch that checkout to another branch, "+
 				"or run git merge there",
-				short(branch), path, real), nil
+				git.ShortBranch(branch), path, real), nil
 		}
 	}
 	return here, "", nil
@@ -126,9 +126,9 @@ func inTheMiddle(repo *git.Repo, top, branch string, out bool) (string, error) {
 		if err != nil {
 			continue // there is none
 		}
-		if name := strings.TrimSpace(string(data)); name == branch || headRefs+name == branch ||
+		if name := strings.TrimSpace(string(data)); name == branch || git.BranchRefs+name == branch ||
 			branch == git.Detached {
-			return fmt.Sprintf("branch %s is being %s in %s: run %s", short(branch), d.what, top, d.end), nil
+			return fmt.Sprintf("branch %s is being %s in %s: run %s", git.ShortBranch(branch), d.what, top, d.end), nil
 		}
 	}
 	return "", nil

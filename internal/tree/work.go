@@ -55,7 +55,7 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 		Trailers: w.trailers(), Branch: w.Branch}
 	_, lost := os.Lstat(w.Dir)
 	l.Lost = errors.Is(lost, fs.ErrNotExist)
-	tip, err := repo.TipOf(ctx, headRefs+w.Branch)
+	tip, err := repo.TipOf(ctx, git.BranchRefs+w.Branch)
 	if err != nil {
 		return l, err
 	}
@@ -79,7 +79,7 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 		}
 		return l, stuck("`sluice status "+w.Run+"` shows how it went", "%s has changed nothing", w.Run)
 	}
-	why, err := Unfinished(repo, w.Dir, headRefs+w.Branch)
+	why, err := Unfinished(repo, w.Dir, git.BranchRefs+w.Branch)
 	if err != nil || why != "" {
 		return l, errors.Join(err, w.undone(why))
 	}

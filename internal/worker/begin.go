@@ -107,7 +107,7 @@ func (w *Worker) begin(ctx context.Context, s launch.Sent) (at place, err error)
 		return at, err
 	}
 	branch := branchOf(s.Key)
-	if err := w.opt.Git.MoveRef(ctx, w.opt.Git.Top(), "refs/heads/"+branch, "", s.Head,
+	if err := w.opt.Git.MoveRef(ctx, w.opt.Git.Top(), git.BranchRefs+branch, "", s.Head,
 		"sluice: a launch begins"); err != nil {
 		return at, err
 	}
@@ -161,7 +161,7 @@ func (w *Worker) remove(ctx context.Context, key string) error {
 			return err
 		}
 	}
-	return w.drop(ctx, "refs/heads/"+branchOf(key))
+	return w.drop(ctx, git.BranchRefs+branchOf(key))
 }
 
 // drop removes a ref, if there is one.

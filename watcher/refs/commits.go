@@ -69,8 +69,8 @@ func (w *lookout) looked(began time.Time, err error) {
 func (w *lookout) tips(refs map[string]string) map[string]string {
 	out := map[string]string{}
 	if from := w.pullFrom(); from != "" {
-		if sha := refs["refs/heads/"+from]; sha != "" {
-			out["refs/heads/"+from] = sha
+		if sha := refs[git.BranchRefs+from]; sha != "" {
+			out[git.BranchRefs+from] = sha
 		}
 		return out
 	}
@@ -78,7 +78,7 @@ func (w *lookout) tips(refs map[string]string) map[string]string {
 		return refs
 	}
 	for name, sha := range refs {
-		if name == "refs/heads/"+w.b.Branch && w.b.Branch != "" || w.b.Top != "" && name == git.HeadPrefix+w.b.Top {
+		if name == git.BranchRefs+w.b.Branch && w.b.Branch != "" || w.b.Top != "" && name == git.HeadPrefix+w.b.Top {
 			out[name] = sha
 		}
 	}
@@ -120,7 +120,7 @@ func (w *lookout) lookInside(ctx context.Context) error {
 func (w *lookout) fresh(ctx context.Context, g tree.Private) ([]git.Commit, bool, error) {
 	branch, name := "", cmp.Or(w.pullFrom(), w.b.Branch)
 	if name != "" {
-		branch = "refs/heads/" + name
+		branch = git.BranchRefs + name
 	}
 	list, cut, err := g.Commits(ctx, w.r.opt.Inside(g), branch, !w.b.Own && w.pullFrom() == "",
 		slices.Collect(maps.Values(w.b.Refs)), maxCommits)

@@ -94,7 +94,7 @@ func sorted(tips []tip) []tip {
 // branchesOf returns the branches of refs, those of remotes too, sorted.
 func branchesOf(refs map[string]string) (out []tip) {
 	for ref, sha := range refs {
-		name, ok := strings.CutPrefix(ref, "refs/heads/")
+		name, ok := strings.CutPrefix(ref, git.BranchRefs)
 		if rest, remote := strings.CutPrefix(ref, "refs/remotes/"); remote {
 			_, name, ok = strings.Cut(rest, "/")
 			ok = ok && name != "HEAD"
