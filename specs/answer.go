@@ -19,10 +19,8 @@ type answerDoc struct {
 
 func (d *answerDoc) read(r *reader, n *yaml.Node, what string) {
 	if resolve(n).Kind != yaml.MappingNode {
-		v, ok := r.scalar(n, what, "a schema or the path of its file")
-		if ok {
-			d.path, d.node = scalar{v, n}, n
-		}
+		d.path = r.scalar(n, what, "a schema or the path of its file")
+		d.node = d.path.node
 		return
 	}
 	v, ok := r.json(n, what)
@@ -73,8 +71,7 @@ func (r *reader) json(n *yaml.Node, what string) (any, bool) {
 	if isNull(m) {
 		return nil, true
 	}
-	v, ok := r.plain(n, what)
-	return v, ok
+	return r.plain(n, what)
 }
 
 // readAnswer returns a function that checks a person's answer against the gate's schema; nil if

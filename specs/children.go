@@ -81,19 +81,11 @@ func (c *childFlows) forEach(d *stepDoc, what string) *engine.List {
 	c.list = d.ID.value
 	what += ": for_each"
 	l.Tasks = c.path(e.Tasks.path, inStep, what+": tasks", badOutput)
-	l.From = c.from(e.Tasks, what+": tasks")
-	if n, ok := c.count(e.MaxParallel, 1, maxListParallel, what+": max_parallel"); ok {
-		l.MaxParallel = n
-	}
-	if n, ok := c.count(e.Attempts, 1, maxAttempts, what+": attempts"); ok {
-		l.Attempts = n
-	}
-	if n, ok := c.count(e.MaxTries, 1, maxTries, what+": max_tries"); ok {
-		l.MaxTries = n
-	}
-	if n, ok := c.count(e.MaxDepth, 0, maxTaskDepth, what+": max_depth"); ok {
-		l.MaxDepth = n
-	}
+	l.From = c.listFrom(e.Tasks, what+": tasks")
+	c.count(e.MaxParallel, 1, maxListParallel, what+": max_parallel", &l.MaxParallel)
+	c.count(e.Attempts, 1, maxAttempts, what+": attempts", &l.Attempts)
+	c.count(e.MaxTries, 1, maxTries, what+": max_tries", &l.MaxTries)
+	c.count(e.MaxDepth, 0, maxTaskDepth, what+": max_depth", &l.MaxDepth)
 	side := func(t scalar, key string) string {
 		if !t.set() {
 			return ""
@@ -125,15 +117,14 @@ func (c *childFlows) forEach(d *stepDoc, what string) *engine.List {
 	return l
 }
 
-// from compiles the source of a list's file. Its path must name the run, so that no two runs share
-// it.
-func (c *naming) from(d tasksDoc, what string) engine.Value {
+// listFrom compiles the source of a list's file. Its path must name the run, so that no two runs
+// share it.
+func (c *naming) listFrom(d tasksDoc, what string) engine.Value {
 	if !d.value.set() {
 		return engine.Value{}
 	}
-	if parts, _ := split(d.path.value); !slices.ContainsFunc(parts, func(p part) bool {
-		code, _ := c.world.compile(p.source, inStep, asText, c.near)
-		return p.value && code != nil && slices.ContainsFunc(code.reads, func(r reading) bool { return r.root == "run" })
+	if !slices.ContainsFunc(c.compiled(d.path, inStep), func(p part) bool {
+		return p.code != nil && slices.ContainsFunc(p.code.reads, func(r reading) bool { return r.root == "run" })
 	}) {
 		c.at(d.path.node, "%s: %s: the list is written there for each run: name the run in the path, as "+
 			".workflow/backlog/${{run}}.json", what, quote(d.path.value))
@@ -142,17 +133,7 @@ func (c *naming) from(d tasksDoc, what string) engine.Value {
 		c.at(d.value.node, "%s: %s: the expression is empty", what, quote(d.path.value))
 		return engine.Value{}
 	}
-	v := c.value(d.value, inStep, what)
-	if eval := v.Eval; eval != nil {
-		v.Eval = func(env *engine.Env) (any, error) {
-			x, err := eval(env)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", c.place(d.value.node), err)
-			}
-			return x, nil
-		}
-	}
-	return v
+	return c.placed(c.value(d.value, inStep, what), d.value.node)
 }
 
 // inline returns the workflow of a task done by an agent or a command: one step, whose failure is
@@ -184,7 +165,7 @@ func (c *childFlows) flow(d *stepDoc, s *engine.Step, what string) *engine.Spec 
 		c.at(at, "%s: workflow %s %s", what, quote(id), bad)
 		return none
 	}
-	above := append(slices.Clone(c.above), c.spec.ID)
+	above := append(slices.Clone(c.from.above), c.spec.ID)
 	switch {
 	case slices.Contains(above, id):
 		c.at(at, "%s: workflow %s would run itself: %s", what, id, strings.Join(append(above, id), " -> "))
@@ -192,21 +173,22 @@ func (c *childFlows) flow(d *stepDoc, s *engine.Step, what string) *engine.Spec 
 	case len(above) >= maxFlowDepth:
 		c.at(at, "%s: workflow %s: child runs are at most %d deep", what, id, maxFlowDepth)
 		return none
-	case c.flows == nil:
+	case c.from.flows == nil:
 		return none
 	}
-	src, file, err := c.flows(s.ID, id)
+	src, file, err := c.from.flows(s.ID, id)
 	if err != nil {
 		c.at(at, "%s: workflow %s %s", what, quote(id), reason(err))
 		return none
 	}
 	h := c.hand(d, s, declaredVars(file, src), what)
-	k, kc, faults := load(file, src, h.vars,
-		sources{schemas: c.schemas, flows: under(c.flows, s.ID), above: above, late: h.late, said: h.said})
+	kc, faults := load(file, src, sources{handed: h, schemas: c.from.schemas, flows: under(c.from.flows, s.ID),
+		above: above})
 	if len(faults) > 0 {
 		c.at(at, "%s: workflow %s does not load: %s%s", what, id, faults[0].Error(), andMore(len(faults)-1))
 		return none
 	}
+	k := kc.spec
 	for _, v := range k.Vars {
 		given := slices.ContainsFunc(d.Vars.items, func(it named) bool { return it.name == v.Name })
 		if v.Required && !given && c.variable(v.Name) == nil {
@@ -246,13 +228,13 @@ func andMore(n int) string {
 func (c *naming) varsOf() map[string]any {
 	out := map[string]any{}
 	for _, v := range c.world.vars {
-		if c.late[v.name] {
+		if c.from.late[v.Name] {
 			continue
 		}
-		if x, ok := c.given[v.name]; ok {
-			out[v.name] = x
-		} else if !v.required {
-			out[v.name] = v.value
+		if x, ok := c.from.given[v.Name]; ok {
+			out[v.Name] = x
+		} else if !v.Required {
+			out[v.Name] = v.Default
 		}
 	}
 	return out
@@ -282,11 +264,10 @@ func (c *childFlows) linkChildren() {
 const childMark = "--- # child: "
 
 // pinChildren adds the workflows of child runs to a pinned text.
-func (c *childFlows) pinChildren(out []byte, from sources) ([]byte, []Fault) {
+func (c *childFlows) pinChildren(out []byte) ([]byte, []Fault) {
 	for _, k := range c.kids {
-		text, faults := pin(k.file, k.src, k.vars,
-			sources{schemas: from.schemas, flows: from.flows, above: append(slices.Clone(from.above), c.spec.ID),
-				late: k.late, said: k.said})
+		text, faults := pin(k.file, k.src, sources{handed: k.handed, schemas: c.from.schemas, flows: c.from.flows,
+			above: append(slices.Clone(c.from.above), c.spec.ID)})
 		if faults != nil {
 			return nil, faults
 		}

@@ -16,27 +16,31 @@ func (c *naming) command(d commandDoc, s scope, what string) *engine.Command {
 	cmd := &engine.Command{Shell: d.shell}
 	c.noValueInCode(d, what)
 	for i, a := range d.argv {
-		var check func(string) string
-		if !strings.HasPrefix(a.value, "-") {
-			check = func(v string) string {
-				if strings.HasPrefix(v, "-") {
-					return "would be taken for an option: a value must not make an argument begin with -"
-				}
-				return ""
-			}
-		}
-		if i == 0 {
+		check := badArgument
+		switch {
+		case i == 0:
 			c.programName(a, s, what)
-			check = func(v string) string {
-				if v == "" || strings.HasPrefix(v, "-") {
-					return "is not a command name"
-				}
-				return ""
-			}
+			check = badProgram
+		case strings.HasPrefix(a.value, "-"):
+			check = nil
 		}
 		cmd.Argv = append(cmd.Argv, c.text(a, s, what, check))
 	}
 	return cmd
+}
+
+func badProgram(v string) string {
+	if v == "" || strings.HasPrefix(v, "-") {
+		return "is not a command name"
+	}
+	return ""
+}
+
+func badArgument(v string) string {
+	if strings.HasPrefix(v, "-") {
+		return "would be taken for an option: a value must not make an argument begin with -"
+	}
+	return ""
 }
 
 // judge compiles a command that judges or prepares judging, and records if what it runs cannot be
@@ -86,16 +90,8 @@ func (c *naming) noValueInCode(d commandDoc, what string) {
 
 // programName ensures that the spec and the run's vars decide which program runs, never an agent.
 func (c *naming) programName(t scalar, s scope, what string) {
-	parts, why := split(t.value)
-	if why != "" {
-		return
-	}
-	for _, p := range parts {
-		if !p.value {
-			continue
-		}
-		code, _ := c.world.compile(p.source, s, asText, c.near)
-		if code != nil && !code.varsOnly() {
+	for _, p := range c.compiled(t, s) {
+		if p.code != nil && !p.code.varsOnly() {
 			c.at(t.node, "%s: the command's name may read vars only: which program runs is not for an agent to say", what)
 			return
 		}

@@ -38,28 +38,26 @@ type (
 // values reads texts, numbers and paths, with their expressions.
 type values struct {
 	*reader
-	doc     *specDoc
-	spec    *engine.Spec
-	given   map[string]any  // the run's vars, over the defaults
-	schemas schemaReader    // nil = schema files are not read
-	flows   flowReader      // nil = workflows of child runs are not read
-	above   []string        // the chain of parent workflows, ending with this one
-	late    map[string]bool // vars known only when a child run starts
-	list    string          // the step with for_each
-	kids    []pinned        // what child runs use
-	notes   book            // remarks that are not faults
+	doc   *specDoc
+	spec  *engine.Spec
+	from  sources
+	list  string   // the step with for_each
+	kids  []pinned // what child runs use
+	notes book     // remarks that are not faults
 
 	fixed  map[*yaml.Node]string // values of texts with expressions, fixed when the run starts
 	world  world
 	steps  map[string]*stepDoc
 	gates  map[string]*gateDoc
-	owners map[string]string // gate -> the step it judges
-	lost   bool              // a gate is named that does not exist, so an unnamed gate is not reported
+	owners map[string]string     // gate -> the step it judges
+	row    map[*stepDoc][]string // the gates that judge a step, in order
+	lost   bool                  // a gate is named that does not exist, so an unnamed gate is not reported
 }
 
 func (c *compiler) compile() {
 	c.fixed = map[*yaml.Node]string{}
-	c.steps, c.gates, c.owners = map[string]*stepDoc{}, map[string]*gateDoc{}, map[string]string{}
+	c.steps, c.gates = map[string]*stepDoc{}, map[string]*gateDoc{}
+	c.owners, c.row = map[string]string{}, map[*stepDoc][]string{}
 	c.names()
 	c.workflow()
 	for _, d := range c.doc.Steps {
@@ -156,8 +154,7 @@ func (c *compiler) workflow() {
 		c.at(w.ID.node, "workflow: id %s: it %s: take another", quote(w.ID.value), why)
 	}
 	for _, v := range w.Vars.items {
-		s.Vars = append(s.Vars,
-			engine.Var{Name: v.name, Default: v.value, Required: v.required, OneOf: v.oneOf, Description: v.description})
+		s.Vars = append(s.Vars, v.Var)
 	}
 	onCompiler{c}.compile()
 	s.ContextFiles = c.fixedPaths(w.ContextFiles, "workflow: context_files")
@@ -234,7 +231,7 @@ func (c *naming) rows(d *stepDoc) {
 			}
 			return
 		}
-		c.owners[id] = d.ID.value
+		c.owners[id], c.row[d] = d.ID.value, append(c.row[d], id)
 		if g.OnPass == nil || !g.OnPass.NextGate.set() {
 			return
 		}
@@ -263,8 +260,7 @@ func (c *naming) target(t scalar, what string, more ...string) (string, bool) {
 		return t.value, true
 	}
 	ends := []string{engine.EndDone, engine.EndFailed, engine.EndAborted}
-	known := append(append(slices.Clone(c.world.steps), ends...), more...)
-	c.unknown(t.node, what, t.value, "step", known)
+	c.unknown(t.node, what, t.value, "step", slices.Concat(c.world.steps, ends, more))
 	return "", false
 }
 

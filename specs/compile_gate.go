@@ -48,11 +48,11 @@ func (c *gateRows) verdict(d *gateDoc, what string) (v engine.Verdict) {
 	what += ": verdict"
 	if d.Verdict.name.set() {
 		t := d.Verdict.name.scalar
-		code := c.expression(t, inGate, asValue, what)
+		value := c.value(t, inGate, what)
 		v.Name = &engine.Text{Source: t.value, Eval: func(env *engine.Env) (string, error) {
-			x, err := code.value(env)
+			x, err := value.Eval(env)
 			if err != nil {
-				return "", fmt.Errorf("%s: %s: %w", what, t.value, err)
+				return "", err
 			}
 			name, ok := x.(string)
 			if !ok || ids.Fault(name) != "" {
@@ -106,7 +106,7 @@ func (c *gateRows) passes(d *gateDoc, g *engine.Gate, what string) {
 
 func (c *gateRows) fails(d *gateDoc, g *engine.Gate, what string) {
 	g.OnFail = g.Step
-	g.RetryContext = fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, g.ID)
+	g.RetryContext = retryFile(g.ID)
 	g.MaxRetries = engine.DefaultMaxRetries
 	most, key := d.MaxRetries, "max_retries"
 	if d.has("max_failures") {
@@ -115,9 +115,8 @@ func (c *gateRows) fails(d *gateDoc, g *engine.Gate, what string) {
 		}
 		most, key = d.MaxFailures, "max_failures"
 	}
-	if n, ok := c.count(most, 0, maxRetries, what+": "+key); ok {
-		g.MaxRetries = max(1, n)
-	}
+	c.count(most, 0, maxRetries, what+": "+key, &g.MaxRetries)
+	g.MaxRetries = max(1, g.MaxRetries)
 	f := d.OnFail
 	if f == nil {
 		return
@@ -132,6 +131,9 @@ func (c *gateRows) fails(d *gateDoc, g *engine.Gate, what string) {
 		g.RetryContext = c.retryPath(f.RetryContext, what+": retry_context_path")
 	}
 }
+
+// retryFile is the retry-context file of a gate that names none.
+func retryFile(gate string) string { return RetryDir + "/" + gate + "-attempt-{n}.md" }
 
 // retryPath requires {n}, which distinguishes failures, and a file where steps look for it.
 func (c *gateRows) retryPath(t scalar, what string) string {
@@ -197,7 +199,7 @@ func implicitGate(s *engine.Step, to []string) *engine.Gate {
 	return &engine.Gate{ID: s.ID, Name: s.Name, Step: s.ID, Implicit: true,
 		Reviewer: engine.Reviewer{Level: engine.LevelAuto, FromStep: true},
 		OnPass:   to, OnFail: engine.EndFailed, OnExhausted: engine.EndFailed, OnTimeout: "remind", MaxRetries: 1,
-		RetryContext: fmt.Sprintf("%s/%s-attempt-{n}.md", RetryDir, s.ID)}
+		RetryContext: retryFile(s.ID)}
 }
 
 // implicit creates the gate of each step that names none; a failure goes to its on_fail, if any.

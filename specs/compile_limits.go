@@ -109,9 +109,7 @@ func (l limiter) count(key string, d *countLimit, to *int) {
 	if d == nil || !d.max.set() {
 		return
 	}
-	if n, ok := l.c.count(d.max, 1, maxCount, l.what(key)); ok {
-		*to = n
-	}
+	l.c.count(d.max, 1, maxCount, l.what(key), to)
 	l.hit(key, d.onHit)
 }
 

@@ -33,19 +33,20 @@ func (c *values) positiveSpan(d spanDoc, what string) engine.Duration {
 	return v
 }
 
-// count returns a count's value; not ok if there is none (yet).
-func (c *values) count(d countDoc, least, most int, what string) (int, bool) {
+// count sets *to to a count's value. It reports whether there is one (yet).
+func (c *values) count(d countDoc, least, most int, what string, to *int) bool {
 	n, ok := d.n, d.set()
 	if d.texpr != "" {
-		if n, ok = evaluated(c, d.written, what, parseCount); !ok {
-			return 0, false
-		}
+		n, ok = evaluated(c, d.written, what, parseCount)
 	}
 	if ok && (n < least || n > most) {
 		c.at(d.node, "%s: %d is not between %d and %d", what, n, least, most)
-		return 0, false
+		return false
 	}
-	return n, ok
+	if ok {
+		*to = n
+	}
+	return ok
 }
 
 func (c *values) number(d number, what string) (float64, bool) {
@@ -56,7 +57,8 @@ func (c *values) number(d number, what string) (float64, bool) {
 }
 
 func (c *values) restarts(d countDoc, what string) *int {
-	if n, ok := c.count(d, 0, maxRestarts, what); ok {
+	var n int
+	if c.count(d, 0, maxRestarts, what, &n) {
 		return &n
 	}
 	return nil

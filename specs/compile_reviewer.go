@@ -144,22 +144,18 @@ func (c *gateRows) human(d *gateDoc, g *engine.Gate, what string) {
 			c.at(d.Reviewer.key(key), "%s: reviewer: %s has no meaning at level human: no agent reviews", what, key)
 		}
 	}
-	c.whenOfHuman(d.When.scalar, what+": when")
+	c.whenOfHuman(d.When.scalar, inGate, what+": when")
 	if s := c.steps[g.Step]; s != nil {
-		c.whenOfHuman(s.When.scalar, "step "+g.Step+": when (its gate "+g.ID+" is human)")
+		c.whenOfHuman(s.When.scalar, inStep, "step "+g.Step+": when (its gate "+g.ID+" is human)")
 	}
 }
 
 // whenOfHuman ensures that no agent's output can skip a human gate.
-func (c *gateRows) whenOfHuman(t scalar, what string) {
+func (c *gateRows) whenOfHuman(t scalar, s scope, what string) {
 	if !t.set() {
 		return
 	}
-	scope := inStep
-	if strings.HasPrefix(what, "gate") {
-		scope = inGate
-	}
-	code, _ := c.world.compile(t.value, scope, asCond, func(string, []string) string { return "" })
+	code, _ := c.world.compile(t.value, s, asCond, func(string, []string) string { return "" })
 	if code != nil && !code.varsOnly() {
 		c.at(t.node, "%s reads more than vars: what an agent says may not pass over a human", what)
 	}

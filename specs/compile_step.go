@@ -156,7 +156,7 @@ func workersOf(c *values, d *stepDoc, s *engine.Step, what string) (out []string
 	case s.Reads():
 	case d.Agent != nil && d.Agent.Worktree.set():
 		why = "a worker has the run's own worktree and no other: remove worktree"
-	case w != nil && w.Workspace.value != engine.WorkspaceRun && len(c.above) == 0:
+	case w != nil && w.Workspace.value != engine.WorkspaceRun && len(c.from.above) == 0:
 		why = "only the work of a run with its own worktree can travel: add workspace: run to the workflow"
 	}
 	if why != "" {
@@ -189,9 +189,8 @@ func (c *gateRows) session(t scalar, s scope, what string) engine.Text {
 	if bad := badSession(t.value); t.set() && !strings.Contains(t.value, "${{") && bad != "" {
 		c.at(t.node, "%s: %s %s", what, quote(t.value), bad)
 	}
-	parts, _ := split(t.value)
-	for _, p := range parts {
-		if code, _ := c.world.compile(p.source, s, asText, c.near); p.value && code != nil && code.said() {
+	for _, p := range c.compiled(t, s) {
+		if p.code != nil && p.code.said() {
 			c.at(t.node, "%s: ${{%s}} reads what an agent says: which conversation it speaks in is not for it to say", what,
 				p.source)
 		}
@@ -281,10 +280,10 @@ func (c *gateRows) schema(d answerDoc, what string) *engine.Schema {
 	}
 	file := c.fixedPath(d.path, what)
 	s := &engine.Schema{Path: file}
-	if c.schemas == nil || badPath(file) != "" || strings.Contains(file, "${{") {
+	if c.from.schemas == nil || badPath(file) != "" || strings.Contains(file, "${{") {
 		return s
 	}
-	b, err := c.schemas(file)
+	b, err := c.from.schemas(file)
 	switch {
 	case err != nil:
 		c.at(d.node, "%s: the schema %s %s", what, quote(file), reason(err))
@@ -336,14 +335,7 @@ func (c *stepRows) next(d *stepDoc, s *engine.Step, what string) {
 		s.Gates = []string{s.ID}
 		return
 	}
-	for id := d.Gate.value; c.gates[id] != nil && c.owners[id] == s.ID && !slices.Contains(s.Gates, id); {
-		s.Gates = append(s.Gates, id)
-		g := c.gates[id]
-		if g.OnPass == nil || !g.OnPass.NextGate.set() {
-			break
-		}
-		id = g.OnPass.NextGate.value
-	}
+	s.Gates = c.row[d]
 }
 
 // followed reports the steps that nothing follows.

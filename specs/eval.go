@@ -186,7 +186,7 @@ func (p *program) run(env *engine.Env) (v any, err error) {
 func (p *program) environment(env *engine.Env, e *evaluation) map[string]any {
 	vars := map[string]any{}
 	for _, v := range p.world.vars {
-		vars[v.name] = v.value
+		vars[v.Name] = v.Default
 	}
 	maps.Copy(vars, env.Vars)
 	steps := map[string]any{}

@@ -29,7 +29,8 @@ func someEnv() *engine.Env {
 // world of these tests.
 func someWorld() *world {
 	return &world{
-		vars:  []varDoc{{name: "n", value: 3.0}, {name: "mode", value: "full"}, {name: "on", value: true}, {name: "goal", required: true}},
+		vars: []varDoc{{Var: engine.Var{Name: "n", Default: 3.0}}, {Var: engine.Var{Name: "mode", Default: "full"}},
+			{Var: engine.Var{Name: "on", Default: true}}, {Var: engine.Var{Name: "goal", Required: true}}},
 		steps: []string{"X-1", "b", "c"}, gates: []string{"G"},
 	}
 }

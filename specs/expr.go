@@ -81,10 +81,10 @@ func (w *world) asked(c *values, d *gateDoc) {
 	}
 	source := []byte(d.Answer.inline)
 	if d.Answer.path.set() {
-		if c.schemas == nil || badPath(d.Answer.path.value) != "" {
+		if c.from.schemas == nil || badPath(d.Answer.path.value) != "" {
 			return
 		}
-		b, err := c.schemas(d.Answer.path.value)
+		b, err := c.from.schemas(d.Answer.path.value)
 		if err != nil {
 			return // reported where the gate is compiled
 		}
@@ -106,9 +106,9 @@ func (w *world) asked(c *values, d *gateDoc) {
 	w.asks[d.ID.value] = names
 }
 
-func (w *world) varNames() (names []string) {
-	for _, v := range w.vars {
-		names = append(names, v.name)
+func varNames(vars []varDoc) (names []string) {
+	for _, v := range vars {
+		names = append(names, v.Name)
 	}
 	return names
 }
@@ -146,9 +146,9 @@ func builtinNames() (out []string) {
 func (w *world) options(s scope) []expr.Option {
 	vars := types.Map{}
 	for _, v := range w.vars {
-		vars[v.name] = types.Any
-		if v.value != nil {
-			vars[v.name] = types.TypeOf(v.value)
+		vars[v.Name] = types.Any
+		if v.Default != nil {
+			vars[v.Name] = types.TypeOf(v.Default)
 		}
 	}
 	env := types.Map{"vars": vars}
@@ -265,8 +265,10 @@ func (w *world) dashes(src string) (faults []exprFault) {
 	return faults
 }
 
-const idBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+// nameBytes are those of names in expressions, and idBytes those of ids without dots.
+const (
+	nameBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+	idBytes   = nameBytes + "-"
+)
 
-func nameByte(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-}
+func nameByte(c byte) bool { return strings.IndexByte(nameBytes, c) >= 0 }

@@ -57,19 +57,35 @@ func (c *checker) survey(n ast.Node) {
 	}))
 }
 
+// chain takes a member apart: gates and [X, answer] for gates.X.answer. A computed name is nil; so is the
+// root, where the chain begins with something else than a name.
+func chain(n ast.Node) (root *ast.IdentifierNode, names []*ast.StringNode) {
+	for {
+		switch m := n.(type) {
+		case *ast.MemberNode:
+			name, _ := m.Property.(*ast.StringNode)
+			names, n = append(names, name), m.Node
+		case *ast.IdentifierNode:
+			slices.Reverse(names)
+			return m, names
+		default:
+			return nil, nil
+		}
+	}
+}
+
 // factOf returns the identifier in task.attempt, steps.X.status and the like, which agents cannot
 // influence; otherwise nil.
 func factOf(n *ast.MemberNode) ast.Node {
-	property, ok := n.Property.(*ast.StringNode)
-	if !ok {
+	root, names := chain(n)
+	if root == nil || len(names) > 2 || names[len(names)-1] == nil {
 		return nil
 	}
-	// a task's id is not: agents add tasks
-	name, facts, of := "task", []string{"attempt", "depth"}, n.Node
-	if inner, ok := of.(*ast.MemberNode); ok {
-		name, facts, of = "steps", []string{"attempt", "status"}, inner.Node
+	of, facts := "task", []string{"attempt", "depth"} // its id is not one: agents add tasks
+	if len(names) == 2 {
+		of, facts = "steps", []string{"attempt", "status"}
 	}
-	if root, ok := of.(*ast.IdentifierNode); ok && root.Value == name && slices.Contains(facts, property.Value) {
+	if root.Value == of && slices.Contains(facts, names[len(names)-1].Value) {
 		return root
 	}
 	return nil
@@ -90,7 +106,6 @@ func (c *checker) Visit(node *ast.Node) {
 		c.name(n)
 	case *ast.MemberNode:
 		c.member(n)
-		c.answered(n)
 	}
 }
 
@@ -108,7 +123,7 @@ func (c *checker) name(n *ast.IdentifierNode) {
 	default:
 		all := append(slices.Clone(known), builtinNames()...)
 		hint := c.near(n.Value, all)
-		if hint == "" && slices.Contains(c.world.varNames(), n.Value) {
+		if hint == "" && slices.Contains(varNames(c.world.vars), n.Value) {
 			hint = fmt.Sprintf(": write vars.%s", n.Value)
 		}
 		if hint == "" {
@@ -118,73 +133,61 @@ func (c *checker) name(n *ast.IdentifierNode) {
 	}
 }
 
+// member checks the last name of a chain: of a var, a step or a gate, of what it has, of what its answer has.
 func (c *checker) member(n *ast.MemberNode) {
-	property, ok := n.Property.(*ast.StringNode)
-	if !ok {
+	root, names := chain(n)
+	if root == nil || c.locals[root.Value] || names[len(names)-1] == nil {
 		return
 	}
-	if root, ok := n.Node.(*ast.IdentifierNode); ok && !c.locals[root.Value] {
-		var known []string
-		switch root.Value {
-		case "vars":
-			known = c.world.varNames()
-		case "steps":
-			known = c.world.steps
-		case "gates":
-			known = c.world.gates
-		default:
-			return
-		}
-		c.reads = append(c.reads, reading{root: root.Value, id: property.Value})
-		if !slices.Contains(known, property.Value) {
-			noun := strings.TrimSuffix(root.Value, "s")
-			hint := c.near(property.Value, known)
-			if root.Value == "vars" && hint == "" {
-				hint = ": declare it under workflow.vars"
-			}
-			c.fault(property, "unknown %s %s%s", noun, quote(property.Value), hint)
-		}
-		return
-	}
-	inner, ok := n.Node.(*ast.MemberNode)
-	if !ok {
-		return
-	}
-	root, ok := inner.Node.(*ast.IdentifierNode)
-	if !ok || c.locals[root.Value] {
-		return
-	}
-	known := map[string][]string{"steps": {"answer", "status", "attempt", "stdout"},
-		"gates": {"answer", "verdict", "score", "feedback"}}[root.Value]
-	if known != nil && !slices.Contains(known, property.Value) {
-		hint := cmp.Or(c.near(property.Value, known), ": it has "+strings.Join(known, ", "))
-		c.fault(property, "a %s has no %s%s", strings.TrimSuffix(root.Value, "s"), quote(property.Value), hint)
-	}
-	if id, ok := inner.Property.(*ast.StringNode); ok && root.Value == "gates" && property.Value == "answer" {
-		if names, known := c.world.asks[id.Value]; known && len(names) == 0 {
-			c.fault(property, "gate %s asks a person, and for no answer: give it `answer`", id.Value)
+	last := names[len(names)-1]
+	switch len(names) {
+	case 1:
+		c.entry(root.Value, last)
+	case 2:
+		c.property(root.Value, names[0], last)
+	case 3:
+		if root.Value == "gates" && names[0] != nil && names[1] != nil && names[1].Value == "answer" {
+			c.answered(names[0].Value, last)
 		}
 	}
 }
 
-func (c *checker) answered(n *ast.MemberNode) {
-	property, ok := n.Property.(*ast.StringNode)
-	answer, ok2 := n.Node.(*ast.MemberNode)
-	if !ok || !ok2 {
+// entry checks the name of a var, a step or a gate.
+func (c *checker) entry(root string, name *ast.StringNode) {
+	all := map[string][]string{"vars": varNames(c.world.vars), "steps": c.world.steps, "gates": c.world.gates}
+	known, ok := all[root]
+	if !ok {
 		return
 	}
-	word, ok := answer.Property.(*ast.StringNode)
-	gate, ok2 := answer.Node.(*ast.MemberNode)
-	if !ok || !ok2 || word.Value != "answer" {
-		return
+	c.reads = append(c.reads, reading{root: root, id: name.Value})
+	if !slices.Contains(known, name.Value) {
+		hint := c.near(name.Value, known)
+		if root == "vars" && hint == "" {
+			hint = ": declare it under workflow.vars"
+		}
+		c.fault(name, "unknown %s %s%s", strings.TrimSuffix(root, "s"), quote(name.Value), hint)
 	}
-	id, ok := gate.Property.(*ast.StringNode)
-	root, ok2 := gate.Node.(*ast.IdentifierNode)
-	if !ok || !ok2 || root.Value != "gates" || c.locals[root.Value] {
-		return
+}
+
+// property checks the name of what a step or a gate has; id is nil if it is computed.
+func (c *checker) property(root string, id, name *ast.StringNode) {
+	known := map[string][]string{"steps": {"answer", "status", "attempt", "stdout"},
+		"gates": {"answer", "verdict", "score", "feedback"}}[root]
+	if known != nil && !slices.Contains(known, name.Value) {
+		hint := cmp.Or(c.near(name.Value, known), ": it has "+strings.Join(known, ", "))
+		c.fault(name, "a %s has no %s%s", strings.TrimSuffix(root, "s"), quote(name.Value), hint)
 	}
-	if names := c.world.asks[id.Value]; len(names) > 0 && !slices.Contains(names, property.Value) {
-		hint := cmp.Or(c.near(property.Value, names), ": it has "+strings.Join(names, ", "))
-		c.fault(property, "the answer that gate %s asks for has no %s%s", id.Value, quote(property.Value), hint)
+	if id != nil && root == "gates" && name.Value == "answer" {
+		if names, known := c.world.asks[id.Value]; known && len(names) == 0 {
+			c.fault(name, "gate %s asks a person, and for no answer: give it `answer`", id.Value)
+		}
+	}
+}
+
+// answered checks the name of a part of the answer that a gate asks a person for.
+func (c *checker) answered(gate string, name *ast.StringNode) {
+	if names := c.world.asks[gate]; len(names) > 0 && !slices.Contains(names, name.Value) {
+		hint := cmp.Or(c.near(name.Value, names), ": it has "+strings.Join(names, ", "))
+		c.fault(name, "the answer that gate %s asks for has no %s%s", gate, quote(name.Value), hint)
 	}
 }

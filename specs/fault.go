@@ -18,16 +18,13 @@ type Fault struct {
 	Message   string
 }
 
-// String returns "file:line:col: message", without the file if it has no name.
-func (f Fault) String() string {
+// Error returns "file:line:col: message", without the file if it has no name.
+func (f Fault) Error() string {
 	if f.File == "" {
 		return fmt.Sprintf("%d:%d: %s", f.Line, f.Col, f.Message)
 	}
 	return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Col, f.Message)
 }
-
-// Error makes a Fault an error with the text of String.
-func (f Fault) Error() string { return f.String() }
 
 // Limits of reports.
 const (

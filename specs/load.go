@@ -33,25 +33,23 @@ func Load(file string, src []byte) (*engine.Spec, []Fault) { return LoadFor(file
 // LoadFor is Load for a run started with vars: they determine counts, durations and other values
 // fixed at the start.
 func LoadFor(file string, src []byte, vars map[string]any) (*engine.Spec, []Fault) {
-	if file == "" { // a pinned text includes its child runs' workflows
-		own, rest := unpin(src)
-		spec, _, faults := load(file, own, vars, sources{flows: rest.read})
-		if spec != nil {
-			spec.Digest = Digest(src)
-		}
-		return spec, faults
+	if file != "" {
+		return resultOf(load(file, src, sources{handed: handed{given: vars}}))
 	}
-	spec, _, faults := load(file, src, vars, sources{})
+	own, rest := unpin(src) // a pinned text includes its child runs' workflows
+	spec, faults := resultOf(load(file, own, sources{handed: handed{given: vars}, flows: rest.read}))
+	if spec != nil {
+		spec.Digest = Digest(src)
+	}
 	return spec, faults
 }
 
 // sources is where a spec's compilation takes what is not in its text.
 type sources struct {
-	schemas schemaReader    // nil: schemas in files are not read
-	flows   flowReader      // nil: workflows of child runs are not read
-	above   []string        // the workflows whose child this one is, outermost first
-	late    map[string]bool // vars of a child run: see handed
-	said    map[string]bool
+	handed
+	schemas schemaReader // nil: schemas in files are not read
+	flows   flowReader   // nil: workflows of child runs are not read
+	above   []string     // the workflows whose child this one is, outermost first
 }
 
 // schemaReader reads the schema file at a path below the repo's root.
@@ -59,21 +57,18 @@ type schemaReader func(path string) ([]byte, error)
 
 // load makes the passes that the package doc names. Faults in one pass do not keep the next from
 // what it can read, so that a person gets them all at once; only a spec without faults is linked.
-// The spec and its compiler are nil if there are faults.
-func load(file string, src []byte, vars map[string]any, from sources) (*engine.Spec, *compiler, []Fault) {
+// The compiler, which has the spec, is nil if there are faults.
+func load(file string, src []byte, from sources) (*compiler, []Fault) {
 	r := &reader{book{file: file}}
 	root := r.parse(src)
 	if root == nil {
-		return nil, nil, r.sorted()
+		return nil, r.sorted()
 	}
 	var doc specDoc
 	r.object(root, reflect.ValueOf(&doc).Elem(), topName)
 	c := &compiler{}
-	c.values = values{
-		reader: r, doc: &doc, given: vars,
-		schemas: from.schemas, flows: from.flows, above: from.above, late: from.late, world: world{said: from.said},
-		spec: &engine.Spec{Digest: Digest(src)}, notes: book{file: file},
-	}
+	c.values = values{reader: r, doc: &doc, from: from, world: world{said: from.said},
+		spec: &engine.Spec{Digest: Digest(src)}, notes: book{file: file}}
 	c.compile()
 	if max(len(doc.Steps), len(doc.Gates)) > MaxSteps {
 		r.pos(1, 1, "the workflow has more than %d steps or gates: split it", MaxSteps)
@@ -84,9 +79,16 @@ func load(file string, src []byte, vars map[string]any, from sources) (*engine.S
 		c.graphFaults(c.spec.Cycles()) // linking would have found them
 	}
 	if len(r.faults) > 0 {
-		return nil, nil, r.sorted()
+		return nil, r.sorted()
 	}
-	return c.spec, c, nil
+	return c, nil
+}
+
+func resultOf(c *compiler, faults []Fault) (*engine.Spec, []Fault) {
+	if c == nil {
+		return nil, faults
+	}
+	return c.spec, nil
 }
 
 // Digest returns the hex SHA-256 of a spec's text.
@@ -97,26 +99,23 @@ func Digest(src []byte) string {
 
 // LoadFile reads the spec at path, and schemas in files below the repo's root, which it finds above
 // the spec. Unreadable files are faults too.
-func LoadFile(path string) (*engine.Spec, []Fault) {
-	src, err := readBounded(path)
-	if err != nil {
-		return nil, []Fault{{File: path, Line: 1, Col: 1, Message: reason(err)}}
-	}
-	spec, _, faults := load(path, src, nil, below(rootOf(path)))
-	return spec, faults
-}
+func LoadFile(path string) (*engine.Spec, []Fault) { return resultOf(loadFile(path)) }
 
 // Notes returns remarks on the spec at path that are no faults; none if it has faults.
 func Notes(path string) []Fault {
-	src, err := readBounded(path)
-	if err != nil {
-		return nil
-	}
-	_, c, _ := load(path, src, nil, below(rootOf(path)))
+	c, _ := loadFile(path)
 	if c == nil {
 		return nil
 	}
 	return c.notes.sorted()
+}
+
+func loadFile(path string) (*compiler, []Fault) {
+	src, err := readBounded(path)
+	if err != nil {
+		return nil, []Fault{{File: path, Line: 1, Col: 1, Message: reason(err)}}
+	}
+	return load(path, src, below(rootOf(path)))
 }
 
 // rootOf returns the root of the repo that has the spec in its .workflow/specs, else the spec's
@@ -217,12 +216,11 @@ func compactJSON(b []byte) (json.RawMessage, error) {
 // LoadWith is Load for a spec whose child workflows are given, by id. A child that flows lacks is a
 // fault, as one that does not exist.
 func LoadWith(file string, src []byte, flows map[string][]byte) (*engine.Spec, []Fault) {
-	spec, _, faults := load(file, src, nil, sources{flows: func(_, id string) ([]byte, string, error) {
+	return resultOf(load(file, src, sources{flows: func(_, id string) ([]byte, string, error) {
 		b, ok := flows[id]
 		if !ok {
 			return nil, id + ".yaml", fs.ErrNotExist
 		}
 		return b, id + ".yaml", nil
-	}})
-	return spec, faults
+	}}))
 }

@@ -19,12 +19,12 @@ func TestNotes(t *testing.T) {
 	}
 	src := "workflow: {id: w, vars: {known: {default: make test}, asked: {required: true}}, hooks: {after_run: 'sh -c \"$SLUICE_VAR_ASKED\"'}}\n" +
 		"steps:\n  - id: a\n    run: $THIS\n    success_criterion: [{run: 'sh -c \"$SLUICE_VAR_KNOWN\"'}]\n    next_step: DONE\n"
-	_, c, faults := load("w.yaml", []byte(src), nil, sources{})
+	c, faults := load("w.yaml", []byte(src), sources{})
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
 	got := c.notes.sorted()
-	if len(got) != 1 || !strings.HasPrefix(got[0].String(), "w.yaml:1:") || !strings.Contains(got[0].Message, "hooks: after_run") {
+	if len(got) != 1 || !strings.HasPrefix(got[0].Error(), "w.yaml:1:") || !strings.Contains(got[0].Message, "hooks: after_run") {
 		t.Errorf("%v", got)
 	}
 }
@@ -63,13 +63,13 @@ gates:
       prompt: see #16
     on_pass: {next_step: DONE}
 `
-	_, c, faults := load("w.yaml", []byte(src), nil, sources{})
+	c, faults := load("w.yaml", []byte(src), sources{})
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
 	var got strings.Builder
 	for _, n := range c.notes.sorted() {
-		got.WriteString(n.String() + "\n")
+		got.WriteString(n.Error() + "\n")
 	}
 	want := `w.yaml:6:15: step a: prompt: YAML takes "#12 please" for a comment: put the text in quotes
 w.yaml:9:9: step a: success_criterion: YAML takes "#7, and no worse" for a comment: put the text in quotes

@@ -48,9 +48,7 @@ func (c onCompiler) compile() {
 	if d.Overlap.set() {
 		on.Overlap = d.Overlap.value
 	}
-	if n, ok := c.count(d.MaxPerDay, 1, maxPerDay, "on: max_per_day"); ok {
-		on.MaxPerDay = n
-	}
+	c.count(d.MaxPerDay, 1, maxPerDay, "on: max_per_day", &on.MaxPerDay)
 	if d.Confirm.set() {
 		yes := c.yes(d.Confirm, "on: confirm")
 		on.Confirm = &yes
@@ -133,9 +131,18 @@ func (c onCompiler) schedule(d *scheduleDoc, i int) *engine.Trigger {
 	return t
 }
 
-func (c onCompiler) globs(l pathList, what string) []string {
-	if n := len(l.items); n > maxNames || n == 0 && l.node != nil {
+// tooMany reports a list that has more than maxNames entries, or none.
+func (c onCompiler) tooMany(l textList, what string) bool {
+	n := len(l.items)
+	bad := n > maxNames || n == 0 && l.node != nil
+	if bad {
 		c.at(l.node, "%s: %d entries: want 1 to %d, or remove it", what, n, maxNames)
+	}
+	return bad
+}
+
+func (c onCompiler) globs(l pathList, what string) []string {
+	if c.tooMany(l.textList, what) {
 		return nil
 	}
 	out := c.fixedPaths(l, what)
@@ -148,8 +155,7 @@ func (c onCompiler) globs(l pathList, what string) []string {
 }
 
 func (c onCompiler) branches(l textList) (out []string) {
-	if n := len(l.items); n > maxNames || n == 0 && l.node != nil {
-		c.at(l.node, "on: push: branches: %d entries: want 1 to %d, or remove it", n, maxNames)
+	if c.tooMany(l, "on: push: branches") {
 		return nil
 	}
 	for _, t := range l.items {
@@ -168,47 +174,28 @@ func (c onCompiler) with(d *onDoc, on *engine.On, said map[string]bool) (out []e
 		what := "on: with: " + it.name
 		v := c.variable(it.name)
 		if v == nil {
-			c.at(it.key, "%s: the workflow declares no var of this name%s", what, c.near(it.name, c.world.varNames()))
+			c.at(it.key, "%s: the workflow declares no var of this name%s", what, c.near(it.name, varNames(c.world.vars)))
 			continue
 		}
-		want := engine.Var{Name: v.name, Default: v.value, Required: v.required, OneOf: v.oneOf}
-		t := c.text(it.text, inFiring, what, nil)
+		given := c.varValue(*v, it.text, inFiring, what, c.spec.ID)
 		c.gives(it.text, on, what)
-		eval := func(env *engine.Env) (any, error) {
-			s, err := t.String(env)
-			if err != nil {
-				return nil, err
-			}
-			x, err := (&book{}).varOf(want, s, c.spec.ID)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", what, err)
-			}
-			return x, nil
+		out = append(out, engine.ChildVar{Name: v.Name, Value: given})
+		if strings.Contains(it.text.value, "${{") {
+			said[v.Name] = true
+		} else if _, err := given.Eval(nil); err != nil {
+			c.at(it.text.node, "%v", err)
 		}
-		out = append(out, engine.ChildVar{Name: v.name, Value: engine.Value{Source: it.text.value, Eval: eval}})
-		if t.Eval == nil {
-			if _, err := eval(nil); err != nil {
-				c.at(it.text.node, "%v", err)
-			}
-			continue
-		}
-		said[v.name] = true
 	}
 	return out
 }
 
 // gives reports names of triggers that the workflow does not have.
 func (c onCompiler) gives(t scalar, on *engine.On, what string) {
-	parts, _ := split(t.value)
-	for _, p := range parts {
-		if !p.value {
+	for _, p := range c.compiled(t, inFiring) {
+		if p.code == nil {
 			continue
 		}
-		code, _ := c.world.compile(p.source, inFiring, asText, c.near)
-		if code == nil {
-			continue // reported where the text is compiled
-		}
-		for _, r := range code.reads {
+		for _, r := range p.code.reads {
 			if !slices.ContainsFunc(on.Triggers, func(o *engine.Trigger) bool { return givenBy(o.Kind) == r.root }) {
 				c.at(t.node, "%s: nothing under `on` gives %s", what, r.root)
 			}
@@ -220,19 +207,19 @@ func (c onCompiler) gives(t scalar, on *engine.On, what string) {
 // their value from outside.
 func (c onCompiler) supplied(d *onDoc, on *engine.On, said map[string]bool) {
 	for _, v := range c.world.vars {
-		with := slices.ContainsFunc(on.With, func(g engine.ChildVar) bool { return g.Name == v.name })
+		with := slices.ContainsFunc(on.With, func(g engine.ChildVar) bool { return g.Name == v.Name })
 		for _, t := range on.Triggers {
 			switch {
 			case with:
-			case givenBy(t.Kind) == v.name:
-				said[v.name] = said[v.name] || t.Kind != engine.OnSchedule
-				if _, text := v.value.(string); t.Kind != engine.OnSchedule && t.Kind != engine.OnFiles && v.value != nil ||
-					v.value != nil && !text {
-					c.at(v.key, "workflow: vars: %s has the value of `on: %s`: declare it as {required: true}", v.name, t.Kind)
+			case givenBy(t.Kind) == v.Name:
+				said[v.Name] = said[v.Name] || t.Kind != engine.OnSchedule
+				if _, text := v.Default.(string); t.Kind != engine.OnSchedule && t.Kind != engine.OnFiles && v.Default != nil ||
+					v.Default != nil && !text {
+					c.at(v.key, "workflow: vars: %s has the value of `on: %s`: declare it as {required: true}", v.Name, t.Kind)
 				}
-			case v.required:
+			case v.Required:
 				c.at(d.Node, "on: the trigger %s gives no value for the var %s, which is required: give it one in `with`",
-					t.Name, v.name)
+					t.Name, v.Name)
 			}
 		}
 	}

@@ -56,9 +56,7 @@ func (c *compiler) pull(d *pullDoc) *engine.PullAs {
 
 // login reports whether a text can be an account at a forge.
 func login(s string) bool {
-	return s != "" && len(s) <= maxLogin && !strings.HasPrefix(s, "-") && !strings.ContainsFunc(s, func(r rune) bool {
-		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	})
+	return s != "" && len(s) <= maxLogin && s[0] != '-' && strings.Trim(s, idBytes) == ""
 }
 
 // maxLogin is the longest login.
@@ -76,7 +74,7 @@ func (c *compiler) forge(w *workflowDoc) {
 		d := c.gates[g.ID]
 		switch {
 		case d == nil:
-		case len(c.above) > 0:
+		case len(c.from.above) > 0:
 			c.at(d.Reviewer.Node, "gate %s: the forge judges only gates of the run that a person starts, and this workflow "+
 				"is a child run's", g.ID)
 		case w.Workspace.value != engine.WorkspaceRun:

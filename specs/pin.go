@@ -1,6 +1,7 @@
 package specs
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,11 +16,13 @@ import (
 // cannot affect the run. Load of the pinned text equals LoadFile and LoadFor together; comments and
 // layout stay. root is the repo's. All faults are reported.
 func Pin(root, file string, src []byte, vars map[string]any) ([]byte, []Fault) {
-	return pin(file, src, vars, below(root))
+	from := below(root)
+	from.given = vars
+	return pin(file, src, from)
 }
 
-func pin(file string, src []byte, vars map[string]any, from sources) ([]byte, []Fault) {
-	_, c, faults := load(file, src, vars, from)
+func pin(file string, src []byte, from sources) ([]byte, []Fault) {
+	c, faults := load(file, src, from)
 	if c == nil {
 		return nil, faults
 	}
@@ -32,7 +35,7 @@ func pin(file string, src []byte, vars map[string]any, from sources) ([]byte, []
 		}
 	}
 	out := []byte(strings.Join(lines, "\n"))
-	if out, faults = c.pinChildren(out, from); faults != nil {
+	if out, faults = c.pinChildren(out); faults != nil {
 		return nil, faults
 	}
 	if _, faults := Load("", out); len(faults) > 0 {
@@ -80,10 +83,7 @@ func scalarOf(v string) string {
 
 // fromTheEnd orders nodes so that an edit keeps the positions of later edits valid.
 func fromTheEnd(a, b *yaml.Node) int {
-	if a.Line != b.Line {
-		return b.Line - a.Line
-	}
-	return b.Column - a.Column
+	return cmp.Or(b.Line-a.Line, b.Column-a.Column)
 }
 
 func replaceScalar(lines []string, n *yaml.Node, with string) bool {

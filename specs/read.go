@@ -89,8 +89,13 @@ func (r *reader) unknown(kv pair, what string, fields []field, known []string) s
 		r.at(kv.key, "%s: unknown key %s: did you mean %q?", what, quote(kv.name), near)
 		return near
 	}
-	r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
+	r.strange(kv, what, known...)
 	return text.Nearest(kv.name, known)
+}
+
+// strange reports a key that is none of the known ones.
+func (r *reader) strange(kv pair, what string, known ...string) {
+	r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
 }
 
 // elsewhere returns the key that other tools call name; "" if there is none.
@@ -226,19 +231,18 @@ func (r *reader) pairs(n *yaml.Node, what string) []pair {
 	return out
 }
 
-// scalar returns the text of a node: no list, no mapping, no null. expected describes it in faults.
-func (r *reader) scalar(n *yaml.Node, what, expected string) (value string, ok bool) {
-	m := resolve(n)
-	switch {
+// scalar returns the text of a node; it is not set if that is a list, a mapping or null. expected describes it in
+// faults.
+func (r *reader) scalar(n *yaml.Node, what, expected string) scalar {
+	switch m := resolve(n); {
 	case m.Kind != yaml.ScalarNode || isNull(m):
 		r.at(n, "%s: expected %s, found %s", what, expected, kindOf(m))
-		return "", false
 	case m.Style&yaml.TaggedStyle != 0:
 		r.at(n, "%s: tags (%s) are not taken", what, m.Tag)
-		return "", false
 	case strings.ContainsRune(m.Value, 0):
 		r.at(n, "%s: holds a NUL character", what)
-		return "", false
+	default:
+		return scalar{m.Value, n}
 	}
-	return m.Value, true
+	return scalar{}
 }

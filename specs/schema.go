@@ -76,6 +76,9 @@ func valueSchema(t reflect.Type) object {
 // scalarTypes are the YAML kinds of a text: `name: 4` is the text "4".
 func scalarTypes() []string { return []string{"string", "number", "boolean"} }
 
+// namePattern is identifier as a pattern.
+const namePattern = `^[A-Za-z_][A-Za-z0-9_]*$`
+
 func textSchema() object { return object{"type": scalarTypes()} }
 
 func filledSchema() object { return object{"type": scalarTypes(), "minLength": 1} }
@@ -141,7 +144,7 @@ func (l *numberLimit) schema() object { return limitSchema(l.max.schema()) }
 
 func (*envDoc) schema() object {
 	return object{"type": "object", "additionalProperties": textSchema(),
-		"propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`,
+		"propertyNames": object{"pattern": namePattern,
 			"not": object{"type": "string", "pattern": `^[Ss][Ll][Uu][Ii][Cc][Ee]_`}}}
 }
 
@@ -155,7 +158,7 @@ func (*tasksDoc) schema() object {
 
 func (*givenDoc) schema() object {
 	return object{"type": "object", "additionalProperties": textSchema(),
-		"propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}
+		"propertyNames": object{"pattern": namePattern}}
 }
 
 func (*routesDoc) schema() object {
@@ -206,7 +209,7 @@ func (*varsDoc) schema() object {
 			"one_of":      object{"type": "array", "items": textSchema(), "minItems": 1},
 			"description": textSchema()}}
 	return object{"type": "object", "additionalProperties": object{"anyOf": []any{textSchema(), long}},
-		"propertyNames": object{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}
+		"propertyNames": object{"pattern": namePattern}}
 }
 
 func has(keys ...string) object { return object{"required": keys} }

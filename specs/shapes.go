@@ -27,9 +27,7 @@ type scalar struct {
 }
 
 func (t *scalar) read(r *reader, n *yaml.Node, what string) {
-	if v, ok := r.scalar(n, what, "a text"); ok {
-		t.value, t.node = v, n
-	}
+	*t = r.scalar(n, what, "a text")
 }
 
 func (t scalar) set() bool { return t.node != nil }
@@ -91,15 +89,11 @@ func (l *labelsDoc) read(r *reader, n *yaml.Node, what string) {
 type exprDoc struct{ scalar }
 
 func (e *exprDoc) read(r *reader, n *yaml.Node, what string) {
-	v, ok := r.scalar(n, what, "an expression")
-	if !ok {
-		return
-	}
-	if strings.TrimSpace(v) == "" {
+	e.scalar = r.scalar(n, what, "an expression")
+	if e.set() && strings.TrimSpace(e.value) == "" {
 		r.at(n, "%s: the expression is empty", what)
-		return
+		e.scalar = scalar{}
 	}
-	e.value, e.node = v, n
 }
 
 // commandDoc is a text for sh -c, or a list of arguments.
@@ -113,60 +107,51 @@ func (c *commandDoc) set() bool { return c.node != nil }
 
 func (c *commandDoc) read(r *reader, n *yaml.Node, what string) {
 	if resolve(n).Kind == yaml.SequenceNode {
-		var l textList
+		var argv []scalar
 		for _, item := range resolve(n).Content {
 			var t scalar
 			if t.read(r, item, what); t.set() {
-				l.items = append(l.items, t)
+				argv = append(argv, t)
 			}
 		}
 		switch {
 		case len(resolve(n).Content) == 0:
 			r.at(n, "%s: the list of arguments is empty", what)
-		case len(l.items) > 0 && l.items[0].value == "":
+		case len(argv) > 0 && argv[0].value == "":
 			r.at(n, "%s: the command's name is empty", what)
 		default:
-			c.argv, c.node = l.items, n
+			c.argv, c.node = argv, n
 		}
 		return
 	}
-	v, ok := r.scalar(n, what, "a command (a text, or a list of arguments)")
-	if !ok {
-		return
-	}
-	if strings.TrimSpace(v) == "" {
+	switch t := r.scalar(n, what, "a command (a text, or a list of arguments)"); {
+	case !t.set():
+	case strings.TrimSpace(t.value) == "":
 		r.at(n, "%s: the command is empty", what)
-		return
-	}
-	if strings.Contains(v, "${{") {
+	case strings.Contains(t.value, "${{"):
 		r.at(n, "%s: ${{ }} has no place in a shell command, where a value could become a command: use `env`, "+
 			"$SLUICE_VAR_…, or a list of arguments", what)
-		return
+	default:
+		c.shell, c.node = t.value, n
 	}
-	c.shell, c.node = v, n
 }
 
 // targetsDoc is a step, an end, or a list of steps.
 type targetsDoc struct {
 	items []scalar
 	list  bool
-	node  *yaml.Node
 }
 
-func (t *targetsDoc) read(r *reader, n *yaml.Node, what string) {
+func (d *targetsDoc) read(r *reader, n *yaml.Node, what string) {
 	if resolve(n).Kind == yaml.SequenceNode {
 		var l textList
 		l.read(r, n, what)
 		if len(resolve(n).Content) == 0 {
 			r.at(n, "%s: the list is empty: name a step, or DONE", what)
 		}
-		t.items, t.list, t.node = l.items, true, n
-		return
-	}
-	var one scalar
-	if v, ok := r.scalar(n, what, "a step, a list of steps, or an end"); ok {
-		one = scalar{v, n}
-		t.items, t.node = []scalar{one}, n
+		d.items, d.list = l.items, true
+	} else if t := r.scalar(n, what, "a step, a list of steps, or an end"); t.set() {
+		d.items = []scalar{t}
 	}
 }
 
@@ -180,11 +165,12 @@ func (w *written) set() bool { return w.node != nil }
 
 // plain reads a scalar's text; not ok if it is an expression, which is kept, or at fault.
 func (w *written) plain(r *reader, n *yaml.Node, what, want string) (v string, ok bool) {
-	if v, ok = r.scalar(n, what, want); ok && strings.Contains(v, "${{") {
-		w.texpr, w.node = v, n
+	t := r.scalar(n, what, want)
+	if strings.Contains(t.value, "${{") {
+		w.texpr, w.node = t.value, n
 		return "", false
 	}
-	return v, ok
+	return t.value, t.set()
 }
 
 // countDoc is a whole number, or an expression for one.
@@ -350,7 +336,7 @@ func (r *reader) limit(bound shape, n *yaml.Node, what string) (onHit scalar) {
 		bound.read(r, n, what)
 		return scalar{}
 	}
-	known, found := []string{"max", "on_hit"}, false
+	found := false
 	for _, kv := range r.pairs(m, what) {
 		switch kv.name {
 		case "max":
@@ -362,7 +348,7 @@ func (r *reader) limit(bound shape, n *yaml.Node, what string) (onHit scalar) {
 				r.at(kv.value, "%s: on_hit: unknown word %s%s", what, quote(onHit.value), r.oneOf(onHit.value, hits))
 			}
 		default:
-			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
+			r.strange(kv, what, "max", "on_hit")
 		}
 	}
 	if !found {

@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice/internal/ids"
-
 	"gopkg.in/yaml.v3"
+
+	"sluice/engine"
+	"sluice/internal/ids"
 )
 
 // named is one entry of an ordered mapping.
@@ -52,9 +53,7 @@ type tasksDoc struct{ outputDoc }
 func (d *tasksDoc) read(r *reader, n *yaml.Node, what string) {
 	m := resolve(n)
 	if m.Kind != yaml.MappingNode {
-		if v, ok := r.scalar(n, what, "a path, or {path: expression}"); ok {
-			d.path = scalar{v, n}
-		}
+		d.path = r.scalar(n, what, "a path, or {path: expression}")
 		return
 	}
 	if entries := r.entries(n, what, "path: expression"); len(m.Content) != 2 {
@@ -73,13 +72,7 @@ func (d *givenDoc) read(r *reader, n *yaml.Node, what string) {
 
 // identifier reports whether expressions and shells accept the name.
 func identifier(s string) bool {
-	for i, c := range s {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return s != "" && len(s) <= ids.Max
+	return s != "" && len(s) <= ids.Max && strings.Trim(s, nameBytes) == "" && (s[0] < '0' || s[0] > '9')
 }
 
 type routesDoc struct{ items []named }
@@ -112,21 +105,17 @@ func (d *rolesDoc) read(r *reader, n *yaml.Node, what string) {
 type verdictDoc struct {
 	rules []named
 	name  exprDoc
-	node  *yaml.Node
 }
 
 func (d *verdictDoc) read(r *reader, n *yaml.Node, what string) {
 	if resolve(n).Kind == yaml.MappingNode {
 		d.rules = r.entries(n, what, "outcome: condition")
-		if d.node = n; len(resolve(n).Content) == 0 {
+		if len(resolve(n).Content) == 0 {
 			r.at(n, "%s: no outcome is given", what)
 		}
 		return
 	}
 	d.name.read(r, n, what)
-	if d.name.set() {
-		d.node = n
-	}
 }
 
 // outputDoc is one of `outputs:`.
@@ -185,20 +174,17 @@ func (d *criteriaDoc) read(r *reader, n *yaml.Node, what string) {
 func (d *criteriaDoc) one(r *reader, n *yaml.Node, what string) {
 	m := resolve(n)
 	if m.Kind != yaml.MappingNode {
-		var c criterionDoc
-		if v, ok := r.scalar(n, what, "a sentence, {run: …}, {file: …} or a list of them"); ok {
-			if strings.TrimSpace(v) == "" {
-				r.at(n, "%s is empty", what)
-				return
-			}
-			c.sentence = scalar{v, n}
-			d.items = append(d.items, c)
+		switch t := r.scalar(n, what, "a sentence, {run: …}, {file: …} or a list of them"); {
+		case !t.set():
+		case strings.TrimSpace(t.value) == "":
+			r.at(n, "%s is empty", what)
+		default:
+			d.items = append(d.items, criterionDoc{sentence: t})
 		}
 		return
 	}
 	var c criterionDoc
 	var nonEmpty *yaml.Node
-	known := []string{"run", "file", "non_empty", "folder"}
 	for _, kv := range r.pairs(m, what) {
 		switch kv.name {
 		case "run":
@@ -211,7 +197,7 @@ func (d *criteriaDoc) one(r *reader, n *yaml.Node, what string) {
 		case "folder":
 			c.folder, _ = r.boolean(kv.value, what+": folder")
 		default:
-			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
+			r.strange(kv, what, "run", "file", "non_empty", "folder")
 		}
 	}
 	keys := keysOf(m)
@@ -243,12 +229,8 @@ func (r *reader) boolean(n *yaml.Node, what string) (v, ok bool) {
 
 // varDoc is one of `vars:`.
 type varDoc struct {
-	name        string
-	key         *yaml.Node
-	value       any // string, float64 or bool; nil if required
-	required    bool
-	oneOf       []any // like value; nil = any
-	description string
+	engine.Var // its values are string, float64 or bool
+	key        *yaml.Node
 }
 
 type varsDoc struct{ items []varDoc }
@@ -261,12 +243,12 @@ func (d *varsDoc) read(r *reader, n *yaml.Node, what string) {
 				"can name it", what, quote(kv.name))
 			continue
 		}
-		v := varDoc{name: kv.name, key: kv.key}
+		v := varDoc{Var: engine.Var{Name: kv.name}, key: kv.key}
 		ok := false
 		if resolve(kv.value).Kind == yaml.MappingNode {
 			ok = v.long(r, kv.value, where)
 		} else {
-			v.value, ok = r.plain(kv.value, where)
+			v.Default, ok = r.plain(kv.value, where)
 		}
 		if ok {
 			d.items = append(d.items, v)
@@ -277,33 +259,32 @@ func (d *varsDoc) read(r *reader, n *yaml.Node, what string) {
 // long reads {required: true, description: …} or {default: …, one_of: […], description: …}.
 func (v *varDoc) long(r *reader, n *yaml.Node, what string) (ok bool) {
 	ok = true
-	known := []string{"required", "default", "one_of", "description"}
 	keys := keysOf(resolve(n))
 	for _, kv := range r.pairs(resolve(n), what) {
 		good := true
 		switch kv.name {
 		case "required":
-			v.required, good = r.boolean(kv.value, what+": required")
+			v.Required, good = r.boolean(kv.value, what+": required")
 		case "default":
-			v.value, good = r.plain(kv.value, what+": default")
+			v.Default, good = r.plain(kv.value, what+": default")
 		case "one_of":
-			v.oneOf, good = r.choices(kv.value, what+": one_of")
+			v.OneOf, good = r.choices(kv.value, what+": one_of")
 		case "description":
 			var t scalar
 			t.read(r, kv.value, what+": description")
-			v.description = t.value
+			v.Description = t.value
 		default:
-			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
+			r.strange(kv, what, "required", "default", "one_of", "description")
 			good = false
 		}
 		ok = ok && good
 	}
-	if ok && v.required == slices.Contains(keys, "default") {
+	if ok && v.Required == slices.Contains(keys, "default") {
 		r.at(n, "%s: exactly one of required: true and default is needed", what)
 		return false
 	}
-	if ok && v.value != nil && v.oneOf != nil && !slices.Contains(v.oneOf, v.value) {
-		r.at(n, "%s: the default is none of one_of: %s", what, choiceWords(v.oneOf))
+	if ok && v.Default != nil && v.OneOf != nil && !slices.Contains(v.OneOf, v.Default) {
+		r.at(n, "%s: the default is none of one_of: %s", what, choiceWords(v.OneOf))
 		return false
 	}
 	return ok
@@ -337,14 +318,14 @@ func choiceWords(values []any) string {
 
 // plain reads a scalar as a typed value: a text, a number, true or false.
 func (r *reader) plain(n *yaml.Node, what string) (any, bool) {
-	m := resolve(n)
-	v, ok := r.scalar(n, what, "a text, a number, true or false")
-	if !ok {
+	t := r.scalar(n, what, "a text, a number, true or false")
+	if !t.set() {
 		return nil, false
 	}
-	switch m.ShortTag() {
+	v := t.value
+	switch resolve(n).ShortTag() {
 	case "!!bool":
-		return strings.EqualFold(m.Value, "true"), true
+		return strings.EqualFold(v, "true"), true
 	case "!!int", "!!float":
 		if leadingZero(v) {
 			r.at(n, "%s: %s has a leading zero: write %s, or \"%s\" for a text", what, quote(v), trimZeros(v), v)

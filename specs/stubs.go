@@ -64,12 +64,7 @@ func (r *stubReader) all(root *yaml.Node) {
 	for _, kv := range r.mapping(root, what, strings.Join(known, ", ")) {
 		switch kv.name {
 		case "commands":
-			words := []string{stub.Pass, stub.Real}
-			if v, ok := r.scalar(kv.value, "commands", "pass or real"); ok {
-				if r.script.Commands = v; !slices.Contains(words, v) {
-					r.at(kv.value, "commands: unknown word %s%s", quote(v), r.oneOf(v, words))
-				}
-			}
+			r.script.Commands = r.word(kv.value, "commands", stub.Pass, stub.Real)
 		case "roles":
 			r.script.Roles = r.cast(kv.value, "role", append(agentRoles(r.spec), stub.AnyRole), nil)
 		case "steps":
@@ -77,7 +72,7 @@ func (r *stubReader) all(root *yaml.Node) {
 		case "gates":
 			r.script.Gates = r.cast(kv.value, "gate", r.ids(gateIDs, false), r.ids(gateIDs, true))
 		default:
-			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
+			r.strange(kv, what, known...)
 		}
 	}
 }
@@ -220,8 +215,8 @@ func (r *stubReader) play(n *yaml.Node, what string) (p stub.Play) {
 		case "write":
 			p.Write = r.writes(at, where)
 		case "say":
-			if v, ok := r.scalar(at, where, "a text"); ok {
-				p.Say = &v
+			if t := r.scalar(at, where, "a text"); t.set() {
+				p.Say = &t.value
 			}
 		case "answer":
 			if v, ok := r.json(at, where); ok {
@@ -230,7 +225,7 @@ func (r *stubReader) play(n *yaml.Node, what string) (p stub.Play) {
 		case "verdict", "feedback", "summary", "question":
 			to := map[string]*string{"verdict": &p.Verdict, "feedback": &p.Feedback, "summary": &p.Summary,
 				"question": &p.Question}[kv.name]
-			*to, _ = r.scalar(at, where, "a text")
+			*to = r.scalar(at, where, "a text").value
 			if kv.name == "verdict" && p.Verdict != "" && r.words != nil && !slices.Contains(r.words, p.Verdict) {
 				r.at(at, "%s: %s is not a verdict here: it has %s", where, quote(p.Verdict), strings.Join(r.words, ", "))
 			}
@@ -259,18 +254,18 @@ func (r *stubReader) play(n *yaml.Node, what string) (p stub.Play) {
 				r.at(at, "%s: more than %d", where, maxThen)
 			}
 		default:
-			r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, playKeys()))
+			r.strange(kv, what, playKeys()...)
 		}
 	}
 	return p
 }
 
 func (r *stubReader) word(n *yaml.Node, what string, known ...string) string {
-	v, ok := r.scalar(n, what, "one of "+strings.Join(known, ", "))
-	if ok && !slices.Contains(known, v) {
-		r.at(n, "%s: unknown word %s%s", what, quote(v), r.oneOf(v, known))
+	t := r.scalar(n, what, "one of "+strings.Join(known, ", "))
+	if t.set() && !slices.Contains(known, t.value) {
+		r.at(n, "%s: unknown word %s%s", what, quote(t.value), r.oneOf(t.value, known))
 	}
-	return v
+	return t.value
 }
 
 // score reads a number from 0 to 100.
@@ -318,8 +313,8 @@ func (r *stubReader) writes(n *yaml.Node, what string) map[string]*string {
 			out[kv.name] = nil
 			continue
 		}
-		if v, ok := r.scalar(kv.value, what+": "+kv.name, "the file's text, or null"); ok {
-			out[kv.name] = &v
+		if t := r.scalar(kv.value, what+": "+kv.name, "the file's text, or null"); t.set() {
+			out[kv.name] = &t.value
 		}
 	}
 	return out

@@ -90,6 +90,18 @@ func (c *values) parts(t scalar, s scope, what string) ([]part, bool) {
 	return parts, good
 }
 
+// compiled returns a text's expressions. One at fault has no code: where the text is compiled, that is reported.
+func (c *values) compiled(t scalar, s scope) (out []part) {
+	parts, _ := split(t.value)
+	for _, p := range parts {
+		if p.value {
+			p.code, _ = c.world.compile(p.source, s, asText, c.near)
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 // byteOffset converts an offset in runes to one in bytes.
 func byteOffset(s string, runes int) int {
 	for i := range s {
@@ -198,18 +210,18 @@ func (c *values) bound(t scalar, what string) (string, bool) {
 			continue
 		}
 		for _, r := range p.code.reads {
-			if r.root == "vars" && (c.late[r.id] || r.whole && len(c.late) > 0) {
+			if r.root == "vars" && (c.from.late[r.id] || r.whole && len(c.from.late) > 0) {
 				c.at(t.node, "%s: it is fixed when the whole run starts, and a var that it reads has its value only when this "+
 					"child run does (vars beside workflow)", what)
 				return "", false
 			}
 			v := c.variable(r.id)
-			if _, given := c.given[r.id]; !given && v != nil && v.required {
+			if _, given := c.from.given[r.id]; !given && v != nil && v.Required {
 				return "", false
 			}
 		}
 	}
-	s, err := render(parts, &engine.Env{Vars: c.given})
+	s, err := render(parts, &engine.Env{Vars: c.from.given})
 	if err != nil {
 		c.at(t.node, "%s: %v", what, err)
 		return "", false
@@ -219,7 +231,7 @@ func (c *values) bound(t scalar, what string) (string, bool) {
 }
 
 func (c *values) variable(name string) *varDoc {
-	i := slices.IndexFunc(c.world.vars, func(v varDoc) bool { return v.name == name })
+	i := slices.IndexFunc(c.world.vars, func(v varDoc) bool { return v.Name == name })
 	if i < 0 {
 		return nil
 	}
@@ -259,11 +271,20 @@ func (c *values) value(t scalar, s scope, what string) engine.Value {
 		return engine.Value{}
 	}
 	code := c.expression(t, s, asValue, what)
-	if code == nil {
+	v := code.valueOf(t, what)
+	if code != nil {
+		v.Reads = c.world.readsOf(code)
+	}
+	return v
+}
+
+// valueOf returns the program of a text as its value; the program is nil if it does not compile.
+func (p *program) valueOf(t scalar, what string) engine.Value {
+	if p == nil {
 		return engine.Value{Source: t.value}
 	}
-	return engine.Value{Source: t.value, Reads: c.world.readsOf(code), Eval: func(env *engine.Env) (any, error) {
-		v, err := code.value(env)
+	return engine.Value{Source: t.value, Eval: func(env *engine.Env) (any, error) {
+		v, err := p.value(env)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %s: %w", what, t.value, err)
 		}

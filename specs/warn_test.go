@@ -10,7 +10,7 @@ import (
 
 func notesOf(t *testing.T, src string) []Fault {
 	t.Helper()
-	_, c, faults := load("", []byte(src), nil, sources{})
+	c, faults := load("", []byte(src), sources{})
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}

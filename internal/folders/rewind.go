@@ -116,8 +116,8 @@ func (x *branches) takenBack(ctx context.Context, j job.Job, b tree.Begin, tip, 
 			return "", err
 		}
 		if !on || !j.Write.Files {
-			return fmt.Sprintf("%s is at %.12s and not at %.12s: move it to %.12s with git reset", git.ShortBranch(b.On), tip, to,
-				back), nil
+			return fmt.Sprintf("%s is at %.12s and not at %.12s: move it to %.12s with git reset", git.ShortBranch(b.On),
+				tip, to, back), nil
 		}
 	}
 	_, why, err := tree.Advance{Branch: b.On, From: tip, To: back, Top: b.Top}.Do(ctx, x.opt.Git)
