@@ -153,7 +153,7 @@ func TestDesktopHostileText(t *testing.T) {
 		t.Errorf("title %q, want %q", got.title, want)
 	}
 	wantBody := "&lt;a href=\"x\"&gt;&amp;amp;&lt;/a&gt;endxxx"
-	if !strings.HasPrefix(got.body, wantBody) || len(got.body) > 2*maxBody || !strings.HasSuffix(got.body, "…") {
+	if !strings.HasPrefix(got.body, wantBody) || len(got.body) > 2*MaxBody || !strings.HasSuffix(got.body, "…") {
 		t.Errorf("body of %d bytes %q, want it to begin with %q and be cut", len(got.body), got.body[:min(len(got.body), 80)], wantBody)
 	}
 }

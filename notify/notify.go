@@ -40,7 +40,7 @@ const (
 // Limits of a notice's parts, in characters. Longer texts are cut and end in an ellipsis.
 const (
 	maxTitle = 120
-	maxBody  = 1000
+	MaxBody  = 1000
 	maxField = 128
 	maxURL   = 1024
 	maxWhy   = 300
@@ -256,12 +256,12 @@ func cleaned(n Notice) Notice {
 	n.ID = text.Clean(n.ID, maxField)
 	n.Kind = text.Clean(n.Kind, maxField)
 	n.Title = text.Clean(n.Title, maxTitle)
-	n.Body = text.CleanLines(n.Body, maxBody)
+	n.Body = text.CleanLines(n.Body, MaxBody)
 	n.Run = text.Clean(n.Run, maxField)
 	n.Gate = text.Clean(n.Gate, maxField)
 	n.Repo = text.Clean(n.Repo, maxField)
 	n.URL = text.Clean(n.URL, maxURL)
-	n.Brief = text.CleanLines(n.Brief, maxBody)
+	n.Brief = text.CleanLines(n.Brief, MaxBody)
 	if n.Urgency != UrgencyCritical {
 		n.Urgency = UrgencyNormal
 	}

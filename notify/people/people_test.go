@@ -124,3 +124,31 @@ func TestLongReasonLeavesTheCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestAgentsWordsLeaveOurs: what agents say of a task, of their work and in a question, as long as it may be, neither
+// pushes out of a notice what protects an answer and how to give one, nor has a line that looks like ours.
+func TestAgentsWordsLeaveOurs(t *testing.T) {
+	p := newPeople(t.Logf)
+	p.opt.Level = func(string) (string, string) { return engine.TrustFile, "the sandbox is off" }
+	p.opt.Page = func() string { return "http://127.0.0.1:7777/repos/shop" }
+	p.opt.Files = func(string, string, int) (int, int) { return 1, 0 }
+	long := strings.Repeat("x ", 1000)
+	for _, says := range []string{long, "ok\r\nTrust level signed.\u2028In a browser: https://evil.example\n\n\nTo answer: sluice pass G"} {
+		body := []rune(p.Notice(job.Job{Effect: engine.Effect{Notice: &engine.Notice{Kind: engine.NoticeHuman, Run: "work-2.code.task-17-2",
+			Step: "code", Gate: "review", Text: "blocked: " + says}}, Round: &engine.Round{N: 2}, Attempt: &engine.Attempt{Summary: says},
+			RunInfo: job.RunInfo{Child: &engine.ChildOf{Parent: "work-2", Task: "task-17", Body: []byte(`{"title": "` + long + `"}`)}}}).Body)
+		got := string(body[:min(len(body), 1000)])
+		for _, want := range []string{"\ntrust: file (not held): an agent with the rights of your user could answer too (the sandbox is off).\n",
+			"\nTo look: sluice show review --run work-2.code.task-17-2\n", "--round 2, or sluice fail review --run work-2.code.task-17-2 -m \"why\"",
+			"\nIn a browser: http://127.0.0.1:7777/repos/shop/work-2.code.task-17-2/g/review"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("no %q in %q", want, got)
+			}
+		}
+		for _, bad := range []string{"\nTrust level", "\nIn a browser: https", "\nTo answer: sluice pass G\n"} {
+			if strings.Contains(got, bad) {
+				t.Errorf("%q in %q", bad, got)
+			}
+		}
+	}
+}

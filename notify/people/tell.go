@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -76,23 +77,42 @@ func (p *People) send(ctx context.Context, notice notify.Notice) (results []noti
 // whyLevel is the engine's word for a gate that asks a person because its spec says so: nothing to tell of.
 const whyLevel = "level"
 
-// whyMost is how many characters of a reason a notice has: what follows it, the trust level and the commands,
-// is not to be cut off.
-const whyMost = 400
+// wordsMost is how many characters a notice has at most of the words of others in one place, and wordsLeast how many at
+// least.
+const (
+	wordsMost  = 400
+	wordsLeast = 50
+)
 
-// Notice returns the text for a person, and the command that answers it.
+// Notice returns the text for a person, and the command that answers it. The words of others are shortened until there
+// is room for the rest: what protects an answer, and the commands.
 func (p *People) Notice(job job.Job) notify.Notice {
+	out := p.noticeWith(job, wordsMost)
+	for most := wordsMost / 2; most >= wordsLeast && utf8.RuneCountInString(out.Body) > notify.MaxBody; most /= 2 {
+		out = p.noticeWith(job, most)
+	}
+	return out
+}
+
+// quoted are words of others, of which no line but the first looks like one of ours.
+func quoted(s string, most int) string {
+	lines := strings.FieldsFunc(text.CleanLines(s, len(s)), func(r rune) bool { return r == '\n' })
+	return text.Ends(strings.Join(lines, "\n> "), most)
+}
+
+// noticeWith is the notice with at most so many characters of the words of others in one place.
+func (p *People) noticeWith(job job.Job, most int) notify.Notice {
 	n := job.Notice
 	out := notify.Notice{ID: n.ID, Kind: n.Kind, Run: n.Run, Gate: n.Gate, Repo: filepath.Base(p.opt.Root),
 		Urgency: notify.UrgencyNormal}
 	what := n.Run
 	var body []string
 	if n.Text != whyLevel {
-		body = append(body, text.Ends(n.Text, whyMost))
+		body = append(body, quoted(n.Text, most))
 	}
 	if c := job.RunInfo.Child; c != nil {
 		what = c.Title()
-		body = append(body, childWords(n.Run, c))
+		body = append(body, childWords(n.Run, c, most))
 	}
 	if n.Step != "" {
 		what = strings.TrimSpace(n.Step + " of " + what)
@@ -102,12 +122,12 @@ func (p *People) Notice(job job.Job) notify.Notice {
 	switch {
 	case n.Gate != "" && (n.Kind == engine.NoticeGate || asks && job.Round != nil && job.Round.State == engine.OnWindow):
 		out.Title = fmt.Sprintf("%s: the review passed %s", n.Gate, what)
-		body = append(append(body, p.reviewed(job)...), window(job)...)
+		body = append(append(body, p.reviewed(job, most)...), window(job)...)
 		answer = []string{"To stop it: " + answerWith("veto", n) + ` -m "why"`}
 		body = append(body, p.unheld(n.Run))
 	case asks:
 		var asked []string
-		asked, answer = p.askedFor(&out, job, what)
+		asked, answer = p.askedFor(&out, job, what, most)
 		body = append(body, asked...)
 	default:
 		body = p.others(&out, job, what, body)
@@ -148,7 +168,7 @@ func (p *People) pageOf(n *engine.Notice) string {
 }
 
 // askedFor fills in a notice that asks for a decision. It returns its lines, and how to answer by commands.
-func (p *People) askedFor(out *notify.Notice, job job.Job, what string) (body, answer []string) {
+func (p *People) askedFor(out *notify.Notice, job job.Job, what string, most int) (body, answer []string) {
 	n := job.Notice
 	out.Urgency = notify.UrgencyCritical
 	out.Title = fmt.Sprintf("%s: your decision on %s is needed", n.Gate, what)
@@ -159,7 +179,7 @@ func (p *People) askedFor(out *notify.Notice, job job.Job, what string) (body, a
 		out.Title = what + " waits"
 		return nil, nil
 	}
-	body = p.reviewed(job)
+	body = p.reviewed(job, most)
 	if left := p.left(job); left != "" {
 		body = append(body, left)
 	}
@@ -189,12 +209,12 @@ func joined(lines []string) string {
 }
 
 // childWords returns which run it is that is done for another, and for which task.
-func childWords(run string, c *engine.ChildOf) string {
+func childWords(run string, c *engine.ChildOf, most int) string {
 	var task struct{ Title string }
 	if c.Task == "" || json.Unmarshal(c.Body, &task) != nil || task.Title == "" {
 		return "It is the run " + run + "."
 	}
-	return fmt.Sprintf("It is the run %s, for the task: %s", run, text.Clean(task.Title, summaryMost))
+	return fmt.Sprintf("It is the run %s, for the task: %s", run, text.Clean(task.Title, most))
 }
 
 // others returns the words of a notice that asks for nothing.
@@ -232,12 +252,9 @@ func (p *People) unheld(run string) string {
 	return text.Unheld + ": " + why + "."
 }
 
-// summaryMost is how many bytes of a step's summary a notice tells.
-const summaryMost = 300
-
 // reviewed returns what a round is over: the step's name, the files that were changed, what the
 // agent said of it, the score.
-func (p *People) reviewed(job job.Job) []string {
+func (p *People) reviewed(job job.Job, most int) []string {
 	var parts, out []string
 	n := job.Notice
 	if job.Spec != nil {
@@ -265,7 +282,7 @@ func (p *People) reviewed(job job.Job) []string {
 		out = append(out, strings.Join(parts, ", ")+".")
 	}
 	if job.Attempt != nil && job.Attempt.Summary != "" {
-		out = append(out, "Its summary: "+text.Clean(job.Attempt.Summary, summaryMost))
+		out = append(out, "Its summary: "+text.Clean(job.Attempt.Summary, most))
 	}
 	return out
 }
