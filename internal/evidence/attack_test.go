@@ -3,6 +3,7 @@ package evidence
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -173,7 +174,7 @@ func TestNotJudged(t *testing.T) {
 		{"a running run", func(st *Statement) { st.Predicate.Run.Phase = "running" }, "", CodeUnsatisfied, "has not completed: it was running"},
 		{"a running run, which counts", func(st *Statement) { st.Predicate.Run.Phase = "running" }, "unfinished: true", CodePass, ""},
 		{"carried", func(st *Statement) { st.Subject[0].Annotations.How = HowCarried }, "", CodeUnsatisfied, "(accept: carried)"},
-		{"carried, which counts", func(st *Statement) { st.Subject[0].Annotations.How = HowCarried }, "accept: [work, carried]", CodePass, ""},
+		{"carried, without the work", func(st *Statement) { st.Subject[0].Annotations.How = HowCarried }, "accept: [work, carried]", CodeUnsatisfied, "none of the commits after it has that work"},
 		{"merged", func(st *Statement) { st.Subject[0].Annotations.How = HowMerged }, "", CodeUnsatisfied, "(accept: merged)"},
 		{"a way that nobody knows", func(st *Statement) { st.Subject[0].Annotations.How = "blessed" }, "accept: [work, merged, carried]", CodeUnsatisfied, "not known: blessed"},
 		{"called the work, and is another", func(st *Statement) {
@@ -276,4 +277,54 @@ func TestMergesAreAsked(t *testing.T) {
 	s.git("commit", "-qm", "side")
 	s.git("merge", "-q", "-s", "ours", "-m", "drops the work", "main")
 	s.wants(s.policy("exempt: [b]"), CodeNone, "no evidence")
+}
+
+// TestCarriedNeedsTheWork: a commit that came along passes only if a later one has its run's work, also one that the policy
+// does not ask about or that is of another run too; a run's refused attempt cannot be merged by itself.
+func TestCarriedNeedsTheWork(t *testing.T) {
+	conform.Rule(t, "12-evidence carried", "what came along with a run's work counts only before that work")
+	s := newSite(t)
+	base := s.git("rev-parse", "HEAD")
+	commit := func(file string) (sha, tree string) {
+		s.write(file, file+"\n")
+		s.git("add", file)
+		s.git("commit", "-qm", file)
+		return s.git("rev-parse", "HEAD"), s.git("rev-parse", "HEAD^{tree}")
+	}
+	refused, refusedTree := commit("refused")
+	work, workTree := commit("docs")
+	st := s.statement(work)
+	along := func(st Statement) Statement {
+		st.Subject = append([]Subject{}, st.Subject...)
+		sub := st.Subject[0]
+		sub.Digest.Commit, sub.Digest.Tree, sub.Annotations.How = refused, refusedTree, HowCarried
+		st.Subject = append(st.Subject, sub)
+		return st
+	}
+	both := along(*st)
+	other := both
+	other.Predicate.Run.ID = "another-1"
+	s.note(work, sealed(t, &both, s.own))
+	s.note(refused, sealed(t, &both, s.own)+sealed(t, &other, s.own))
+	if both.Predicate.Work.Tree != workTree {
+		t.Fatal("the work is another commit's")
+	}
+	for _, c := range []struct {
+		what, policy string
+		codes        []int
+	}{
+		{base + ".." + work, "accept: [work, carried]", []int{CodePass, CodePass}},
+		{base + ".." + work, "accept: [work, carried]\nexempt: [docs]", []int{CodePass, CodePass}},
+		{base + ".." + refused, "accept: [work, carried]", []int{CodeUnsatisfied}},
+		{refused, "accept: [work, carried]", []int{CodeUnsatisfied}},
+		{base + ".." + work, "accept: [carried]", []int{CodeUnsatisfied, CodeUnsatisfied}},
+	} {
+		var codes []int
+		for _, a := range s.verify(c.what, s.policy(c.policy)) {
+			codes = append(codes, a.Code)
+		}
+		if !slices.Equal(codes, c.codes) {
+			t.Errorf("%s by %q: %v, want %v", c.what, c.policy, codes, c.codes)
+		}
+	}
 }

@@ -41,6 +41,7 @@ func (v *Verifier) judge(ctx context.Context, c git.Commit) (Answer, error) {
 		return *bad, nil
 	}
 	answers := make([]Answer, 0, len(all.about))
+	var pass, along Answer // by statements about the run's work, and about what came along with it
 	for _, f := range newestOf(all.about) {
 		a, err := v.weigh(ctx, c, f)
 		if err != nil {
@@ -48,11 +49,24 @@ func (v *Verifier) judge(ctx context.Context, c git.Commit) (Answer, error) {
 		}
 		a.Run, a.Signer, a.Key = f.Predicate.Run.ID, f.signer.Names[0], f.signer.Key
 		if a.Code == CodePass {
-			return a, nil
+			to := &pass
+			if f.about.Annotations.How == HowCarried {
+				to = &along
+			}
+			runs := append(to.runs, attested{f.Predicate.Journal.Repo, a.Run})
+			if to.Run == "" {
+				*to = a
+			}
+			to.runs, to.along = runs, to == &along
+			continue
 		}
 		answers = append(answers, a)
 	}
 	switch {
+	case pass.Run != "":
+		return pass, nil
+	case along.Run != "":
+		return along, nil
 	case len(answers) > 0:
 		return slices.MaxFunc(answers, func(a, b Answer) int { return cmp.Compare(a.Code, b.Code) }), nil
 	case len(all.unlisted) > 0:

@@ -37,7 +37,13 @@ type Answer struct {
 	Run     string `json:"run,omitempty"`    // of the statement that counts
 	Signer  string `json:"signer,omitempty"` // of that statement
 	Key     string `json:"key,omitempty"`    // the signer's
+
+	runs  []attested // of a pass: by whose statements
+	along bool       // it only came along with their work: see accompany
 }
+
+// attested names a run among those of all repos.
+type attested struct{ repo, run string }
 
 // Commits lists the commits that a person names, oldest first: one, or the range A..B. A clone
 // without its whole history is refused: a part of a range could be missing in it.
@@ -111,7 +117,24 @@ func (v *Verifier) Verify(ctx context.Context, commits []git.Commit) ([]Answer, 
 		a.Commit, a.Subject, a.OK, a.Why = c.SHA, tree.Subject(c), a.Code == CodePass, text.Message(a.Why)
 		out = append(out, a)
 	}
+	accompany(out)
 	return out, nil
+}
+
+// accompany fails each commit that came along with a run's work if none of the commits after it has that work: a gate may
+// have refused what it has by itself.
+func accompany(oldestFirst []Answer) {
+	later := map[attested]bool{}
+	for i := range slices.Backward(oldestFirst) {
+		a := &oldestFirst[i]
+		if a.along && !slices.ContainsFunc(a.runs, func(run attested) bool { return later[run] }) {
+			a.OK, a.Code = false, CodeUnsatisfied
+			a.Why = "it came along with the work of " + text.Line(a.Run) + ", and none of the commits after it has that work"
+		}
+		for _, run := range a.runs {
+			later[run] = later[run] || !a.along
+		}
+	}
 }
 
 // Code is the exit code of the answers: the worst.
@@ -224,7 +247,11 @@ func (v *Verifier) answer(ctx context.Context, c git.Commit) (Answer, error) {
 			return Answer{}, err
 		}
 		if !slices.ContainsFunc(changed, v.counts) {
-			return Answer{Why: "not asked: it changes no file that the policy is about"}, nil
+			a, err := v.judge(ctx, c) // an earlier commit may need it as its run's work
+			if a.along {
+				a.runs = nil
+			}
+			return Answer{Why: "not asked: it changes no file that the policy is about", runs: a.runs}, err
 		}
 	}
 	return v.judge(ctx, c)
