@@ -121,8 +121,8 @@ func (v *Verifier) Verify(ctx context.Context, commits []git.Commit) ([]Answer, 
 	return out, nil
 }
 
-// accompany fails each commit that came along with a run's work if none of the commits after it has that work: a gate may
-// have refused what it has by itself.
+// accompany fails each commit that came along with a run's work if none of the commits after it has that work: a gate
+// may have refused what it has by itself.
 func accompany(oldestFirst []Answer) {
 	later := map[attested]bool{}
 	for i := range slices.Backward(oldestFirst) {
