@@ -85,7 +85,7 @@ type remembered struct {
 //
 // After ErrMissing, ErrNotFolder and ErrUnreadable, nothing is known of the folder's content.
 func (w *Watcher) Scan(dir string) (seen []Seen, more bool, err error) {
-	f := w.folder(dir)
+	f := added(w, dir)
 	if f == nil {
 		return nil, false, fmt.Errorf("scan %s: %w", dir, ErrNotAdded)
 	}
@@ -125,8 +125,8 @@ func (w *Watcher) Scan(dir string) (seen []Seen, more bool, err error) {
 	return seen, more, nil
 }
 
-// folder returns an added folder; nil if it is none.
-func (w *Watcher) folder(dir string) *folder {
+// added returns the folder that was added under this name, or nil.
+func added(w *Watcher, dir string) *folder {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.folders[dir]
@@ -161,7 +161,7 @@ func (w *Watcher) look(f *folder, name string, now time.Time) (s Seen, there boo
 // then another file, even if no scan found the name free: it may have been moved away and written
 // again between two scans.
 func (w *Watcher) Taken(dir, name string) {
-	f := w.folder(dir)
+	f := added(w, dir)
 	if f == nil {
 		return
 	}

@@ -38,7 +38,8 @@ func Agents(con *console.Console, root string, s settings.Settings, there func(*
 	here := installed(con, root, s)
 	for _, a := range here {
 		if behind := program.Native(a.format, a.file); behind != a.file {
-			out = append(out, Fine("agents", "%s starts %s, the program behind %s", a.name, text.Line(behind), text.Line(a.file)))
+			out = append(out, Fine("agents", "%s starts %s, the program behind %s", a.name, text.Line(behind),
+				text.Line(a.file)))
 		} else {
 			out = append(out, Fine("agents", "%s starts %s", a.name, text.Line(a.file)))
 		}

@@ -54,7 +54,8 @@ func (d Desk) BeginDecision(a Ask) (*Challenge, error) {
 	if _, err := approval.ParseApproval(said); err != nil {
 		return nil, fault.New("write it in plain text", "it cannot be written for signing: %w", err)
 	}
-	return &Challenge{Text: string(said), Expires: until, Options: d.Site.request(said, approval.GateNamespace, allow)}, nil
+	return &Challenge{Text: string(said), Expires: until,
+		Options: d.Site.request(said, approval.GateNamespace, allow)}, nil
 }
 
 func (d Desk) approval(a Ask, nonce string, expires time.Time) approval.Approval {
