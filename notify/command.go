@@ -19,6 +19,10 @@ const (
 	maxOutput    = 2048                   // bytes of a process's output that are kept
 )
 
+// commandDir is where the person's program runs: a folder that no agent writes. In the repo, python -c would import an
+// agent's json.py, outside any sandbox.
+const commandDir = "/"
+
 // command is the channel that runs a person's own program.
 type command struct {
 	argv  []string
@@ -69,7 +73,7 @@ func runWithNotice(ctx context.Context, limit time.Duration, argv, env []string,
 
 	out := &tail{max: maxOutput}
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = env
+	cmd.Dir, cmd.Env = commandDir, append(env, "PWD="+commandDir)
 	cmd.Stdin = bytes.NewReader(append(data, '\n'))
 	cmd.Stdout = out
 	cmd.Stderr = out

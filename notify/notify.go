@@ -129,7 +129,7 @@ func Desktop(helperArgv []string) Option {
 	}
 }
 
-// Command runs argv for each notice, without a shell. The notice is in its environment
+// Command runs argv for each notice, in /, without a shell. The notice is in its environment
 // (SLUICE_NOTICE_ID, _KIND, _TITLE, _BODY, _REPO, _RUN, _GATE, _URGENCY, and _ESCALATED, 1 or
 // empty) and, as JSON, on its standard input. Its process group is killed when it ends, or after
 // ten seconds. Exit code 0 means delivered. Empty means no command.

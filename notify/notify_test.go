@@ -275,6 +275,16 @@ func TestCommandThatGoesWrong(t *testing.T) {
 	}
 }
 
+// TestCommandRunsNothingOfTheRepo: a daemon in the foreground of a command works in the repo, where an agent may write
+// what the person's program would find beside itself, as a json.py for python -c.
+func TestCommandRunsNothingOfTheRepo(t *testing.T) {
+	t.Chdir(t.TempDir())
+	n := New(Command([]string{"sh", "-c", `echo "$(pwd -P) $PWD"; false`}))
+	if r := n.Send(t.Context(), Notice{}); !strings.HasSuffix(r[0].Why, ": / /") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // What left the group is out of reach; it must not hold up the result, or make
 // a failure of a command that ended well.
 func TestCommandWhoseChildLeftTheGroup(t *testing.T) {

@@ -284,8 +284,12 @@ func (c *checker) numbers() {
 func (c *checker) notify() {
 	n := c.s.Notify
 	for key, argv := range map[string][]string{"notify.command": n.Command, "notify.terminal": n.Terminal} {
-		if len(argv) > 0 && argv[0] == "" {
+		switch {
+		case len(argv) == 0:
+		case argv[0] == "":
 			c.fault("%s: the name of the command is empty: name one, or leave %s out", key, key)
+		case strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]): // an agent could write it
+			c.fault("%s: %q: want an absolute path, or the name of a program on PATH", key, argv[0])
 		}
 	}
 	if n.Webhook.URL != "" {
