@@ -31,8 +31,10 @@ func lawNames() []string {
 // pushStarts are what a forge runs of a branch that is pushed there, from the top of the checkout.
 func pushStarts() []string {
 	return []string{".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".semaphore/", ".woodpecker/",
-		".travis.yml", ".cirrus.yml", ".drone.yml", ".woodpecker.yml", ".gitlab-ci.yml", "appveyor.yml", ".appveyor.yml",
-		"azure-pipelines.yml", "bitbucket-pipelines.yml", "Jenkinsfile"}
+		".tekton/", ".teamcity/", ".travis.yml", ".cirrus.yml", ".cirrus.star", ".drone.yml", ".woodpecker.yml",
+		".woodpecker.yaml", ".gitlab-ci.yml", "appveyor.yml", ".appveyor.yml", "azure-pipelines.yml",
+		"bitbucket-pipelines.yml", "bitrise.yml", "buildspec.yml", "cloudbuild.yaml", "cloudbuild.json", "codemagic.yaml",
+		"Jenkinsfile"}
 }
 
 // maxProtected is the most protected files that a check names.

@@ -105,15 +105,15 @@ func TestGuardedBelow(t *testing.T) {
 
 // TestGuardedAtForge: what a push starts at the forge is law where the forge judges, or the work is pushed at the end.
 func TestGuardedAtForge(t *testing.T) {
-	files := strings.Fields(".github/workflows/ci.yml .github/ISSUE.md .circleci/config.yml a/.travis.yml Jenkinsfile")
+	files := strings.Fields(".github/workflows/ci.yml .github/ISSUE.md .circleci/config.yml a/.travis.yml Jenkinsfile .tekton/push.yaml .woodpecker.yaml cloudbuild.yaml a/cloudbuild.yaml")
 	judged := &engine.Spec{Gates: []*engine.Gate{{Reviewer: engine.Reviewer{Forge: []string{engine.ForgeChecks}}}}}
 	for _, c := range []struct {
 		spec       *engine.Spec
 		outs, want string
 	}{
-		{judged, "", ".github/workflows/ci.yml .circleci/config.yml Jenkinsfile"},
-		{judged, "Jenkinsfile", ".github/workflows/ci.yml .circleci/config.yml"},
-		{&engine.Spec{OnDone: engine.OnDone{Land: engine.LandPR}}, "", ".github/workflows/ci.yml .circleci/config.yml Jenkinsfile"},
+		{judged, "", ".github/workflows/ci.yml .circleci/config.yml Jenkinsfile .tekton/push.yaml .woodpecker.yaml cloudbuild.yaml"},
+		{judged, "Jenkinsfile", ".github/workflows/ci.yml .circleci/config.yml .tekton/push.yaml .woodpecker.yaml cloudbuild.yaml"},
+		{&engine.Spec{OnDone: engine.OnDone{Land: engine.LandPR}}, "", ".github/workflows/ci.yml .circleci/config.yml Jenkinsfile .tekton/push.yaml .woodpecker.yaml cloudbuild.yaml"},
 		{&engine.Spec{}, "", ""},
 	} {
 		got := LawOf(c.spec, nil, nil, nil, Bases{Root: "/r", Top: "/w", Dir: "/w"}).Guarded(files, strings.Fields(c.outs))
