@@ -197,7 +197,7 @@ func (w *watch) words(ctx context.Context, hub *forge.Hub, pull forge.Pull) erro
 	if err != nil {
 		return err
 	}
-	t := talk{watch: w, hub: hub, pull: pull, all: all}
+	t := talk{watch: w, hub: hub, pull: pull, all: all, pushed: rec.Pushed}
 	for _, c := range all {
 		said, ok := parse(c.Body)
 		if !ok || slices.Contains(rec.Taken, c.ID) {
@@ -239,6 +239,8 @@ type talk struct {
 	pull forge.Pull
 	all  []forge.Comment
 	me   string // the account that sluice uses
+
+	pushed []string // the commits that it has shown
 }
 
 // word answers one comment: it counts, or a reply says why not. What counts is on the record first.

@@ -1,9 +1,11 @@
 package pulls_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +84,31 @@ func TestWords(t *testing.T) {
 	if len(all) != 1 || !ok || ev.Gate != "GC" || ev.Round != 1 || ev.Outcome != engine.OutcomePass || ev.By.Who != "Ann" ||
 		ev.By.Trust != engine.TrustForge || ev.DigestNow != commit || ev.Run != "x-1" {
 		t.Errorf("%+v", all)
+	}
+}
+
+// TestWordsOfTwoCommits: an agent can make two commits that begin alike, and an approver's comment about the one that they
+// looked at does not count for the other.
+func TestWordsOfTwoCommits(t *testing.T) {
+	r := newRig(t)
+	conform.Rule(t, "12-forge words", "a comment names one commit of those that were shown")
+	commit := r.asks(1)
+	record, err := os.ReadFile(r.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier := commit[:20] + strings.Repeat("0", 20)
+	record = bytes.Replace(record, []byte(`"pushed":[`), []byte(`"pushed":["`+earlier+`",`), 1)
+	if err := os.WriteFile(r.file(), record, 0o600); err != nil || !bytes.Contains(record, []byte(earlier)) {
+		t.Fatal(err, string(record))
+	}
+	r.f.Comment(1, "ann", "/sluice pass "+commit[:20])
+	if got := r.told(2); !strings.Contains(got, "Not counted: two commits that were shown here begin with "+commit[:20]+": name all of it: `/sluice pass "+commit+"`") {
+		t.Error(got)
+	}
+	r.f.Comment(1, "ann", "/sluice pass "+commit)
+	if got := r.told(4); !strings.Contains(got, "Counted: pass") || len(r.emitted()) != 1 {
+		t.Error(got)
 	}
 }
 
