@@ -32,6 +32,7 @@ type review struct {
 	g      *engine.Gate
 	commit string
 	opened bool
+	onto   string // the branch that the pull request is to go into
 	number int
 	green  string // the checks that were green at the look before, "" = not all were
 	pace   pace
@@ -153,6 +154,9 @@ func (v *review) look(ctx context.Context) (verdict *engine.Judgement, says stri
 	if pull.Head != v.commit {
 		return nil, fmt.Sprintf("for %s to show commit %.12s", name, v.commit), nil
 	}
+	if pull.Base != v.onto {
+		return nil, "for the target of " + name + ": " + otherTarget(pull, v.onto), nil
+	}
 	return v.weigh(ctx, hub, name, pull)
 }
 
@@ -194,7 +198,7 @@ func (v *review) open(ctx context.Context, hub *forge.Hub) error {
 	if err := v.p.answer(ctx, hub, v.j, pull, v.commit); err != nil {
 		return err
 	}
-	v.opened, v.number = true, pull.Number
+	v.opened, v.number, v.onto = true, pull.Number, short(onto)
 	return nil
 }
 

@@ -280,6 +280,31 @@ func TestSkippedByTheWork(t *testing.T) {
 	}
 }
 
+// TestOtherTarget: a pull request that goes into another branch shows its changes against that, and runs that branch's
+// checks, so nothing there counts.
+func TestOtherTarget(t *testing.T) {
+	r := newRig(t)
+	conform.Rule(t, "12-forge target", "neither checks and reviews nor a comment pass work of which the pull request goes into another branch than the run's")
+	one := r.commit("one")
+	ch, _ := r.judge(r.job("GB", one, 1))
+	r.until("a pull request", func() bool { return len(r.f.Pulls()) == 1 })
+	r.f.Retarget(1, "theirs")
+	r.f.Check(one, "test", "success", "")
+	r.f.Review(1, "bob", "MEMBER", "APPROVED", one, "")
+	r.until("it says so", func() bool {
+		return strings.Contains(r.p.Awaits("x-1", "GB"), "goes into `theirs`, and the run's work is for `main`")
+	})
+	r.watch(r.job("GC", one, 1))
+	r.f.Comment(1, "ann", "/sluice pass "+one)
+	if got := r.told(2); !strings.Contains(got, "Not counted: the pull request goes into `theirs`") {
+		t.Error(got)
+	}
+	r.f.Retarget(1, "main")
+	if ev := r.ended(ch); ev.Verdict == nil || ev.Verdict.Outcome != engine.OutcomePass {
+		t.Errorf("%+v", ev)
+	}
+}
+
 func TestStandIn(t *testing.T) {
 	r := newRig(t)
 	j := r.job("GB", r.commit("one"), 1)

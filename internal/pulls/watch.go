@@ -197,7 +197,11 @@ func (w *watch) words(ctx context.Context, hub *forge.Hub, pull forge.Pull) erro
 	if err != nil {
 		return err
 	}
-	t := talk{watch: w, hub: hub, pull: pull, all: all, pushed: rec.Pushed}
+	onto, err := w.p.opt.Onto(w.j.Run)
+	if err != nil {
+		return err
+	}
+	t := talk{watch: w, hub: hub, pull: pull, all: all, shown: shown{rec.Pushed, short(onto)}}
 	for _, c := range all {
 		said, ok := parse(c.Body)
 		if !ok || slices.Contains(rec.Taken, c.ID) {
@@ -239,8 +243,20 @@ type talk struct {
 	pull forge.Pull
 	all  []forge.Comment
 	me   string // the account that sluice uses
+	shown
+}
 
-	pushed []string // the commits that it has shown
+// shown is what sluice has a pull request show.
+type shown struct {
+	pushed []string // commits
+	onto   string   // the branch against which it shows them
+}
+
+// otherTarget is about a pull request that somebody has retargeted: it shows its changes against a branch that may
+// have some of them.
+func otherTarget(pull forge.Pull, onto string) string {
+	return fmt.Sprintf("the pull request goes into %s, and the run's work is for %s, so it may not show all changes: "+
+		"give it its target back", text.Code(pull.Base), text.Code(onto))
 }
 
 // word answers one comment: it counts, or a reply says why not. What counts is on the record first.

@@ -84,7 +84,7 @@ func (t talk) means(c forge.Comment, said word) (ev engine.Answered, why string,
 		return ev, why, false
 	}
 	commit := tree.CommitIn(q.Digest)
-	if why := bound(q, said, t.early(q, c), commit, t.pull, t.pushed); why != "" {
+	if why := bound(q, said, t.early(q, c), commit, t.pull, t.shown); why != "" {
 		return ev, why, false
 	}
 	by := engine.Actor{Who: c.Author, Via: viaOf(c), Trust: engine.TrustForge}
@@ -149,7 +149,7 @@ func (t talk) early(q job.MadeRound, c forge.Comment) bool {
 }
 
 // bound returns why a comment is not about the commit that the round judges.
-func bound(q job.MadeRound, said word, early bool, commit string, pull forge.Pull, pushed []string) string {
+func bound(q job.MadeRound, said word, early bool, commit string, pull forge.Pull, was shown) string {
 	again := fmt.Sprintf("name the commit that you looked at: `/sluice %s %.12s`", said.outcome, commit)
 	no := said.outcome == engine.OutcomeFail || said.outcome == engine.OutcomeVeto
 	switch {
@@ -161,7 +161,7 @@ func bound(q job.MadeRound, said word, early bool, commit string, pull forge.Pul
 		return fmt.Sprintf("%s is too short to name a commit (%d digits or more): %s", said.commit, leastHex, again)
 	case said.commit != "" && !strings.HasPrefix(commit, said.commit):
 		return fmt.Sprintf("commit %s is not what is judged now: look again, then %s", said.commit, again)
-	case !no && said.commit != commit && slices.ContainsFunc(pushed, func(other string) bool {
+	case !no && said.commit != commit && slices.ContainsFunc(was.pushed, func(other string) bool {
 		return other != commit && strings.HasPrefix(other, said.commit)
 	}): // whoever makes commits finds two of one beginning in seconds
 		return fmt.Sprintf("two commits that were shown here begin with %s: name all of it: `/sluice %s %s`", said.commit,
@@ -174,6 +174,8 @@ func bound(q job.MadeRound, said word, early bool, commit string, pull forge.Pul
 	case !no && pull.Head != commit:
 		return fmt.Sprintf("the pull request shows commit %.12s, and gate `%s` judges %.12s: somebody else pushed there",
 			pull.Head, q.Gate, commit)
+	case !no && pull.Base != was.onto:
+		return otherTarget(pull, was.onto)
 	}
 	return ""
 }
