@@ -135,7 +135,10 @@ func (n *intake) file(ctx context.Context, w word, by engine.Actor) (engine.File
 		return f, err
 	}
 	for _, q := range over {
-		if strings.HasPrefix(f.Name, q.Gate+"-"+engine.OutcomePass) && (f.Dir == "" || f.Dir == q.Run) && q.Digest != "" {
+		outcome, ok := strings.CutPrefix(f.Name, q.Gate+"-")
+		outcome, _, _ = strings.Cut(outcome, ".")
+		if fails := outcome == engine.OutcomeFail || outcome == engine.OutcomeVeto; ok && !fails &&
+			(f.Dir == "" || f.Dir == q.Run) && q.Digest != "" {
 			var err error
 			f.DigestNow, err = n.opt.World.DigestNow(ctx, q)
 			return f, err

@@ -246,6 +246,13 @@ func TestPassedOnFile(t *testing.T) {
 	}
 	round := asksAtGB(t, repo)
 	now := time.Now()
+	for name, bound := range map[string]bool{"GB-pass.md": true, "GB-route": true, "GB-fail.json": false, "GB-veto": false,
+		"G-route": false} { // what lets work go on is about its content
+		w.File = &engine.FileSeen{Name: name, Human: &engine.HumanSay{}}
+		if got, err := repo.intake.file(ctx, w, engine.Actor{}); err != nil || (got.DigestNow != "") != bound {
+			t.Errorf("%s: about %q, %v", name, got.DigestNow, err)
+		}
+	}
 	w.File = &engine.FileSeen{Name: "GB-pass", Human: &engine.HumanSay{}, Written: now, ID: "9"}
 	w.At, w.Trust = now, "forged"
 	raw, err := json.Marshal(w)

@@ -64,7 +64,7 @@ func (d *signalling) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 		return fmt.Sprintf("gate %s does not ask a person: it is %s (a person may veto it)", g.ID, stateWords(q))
 	case why != "":
 		return why
-	case (ev.Outcome == OutcomePass || routed && ev.Signed != nil && q.State == OnHuman) && q.Digest != "" &&
+	case (ev.Outcome == OutcomePass || routed && q.State == OnHuman) && q.Digest != "" &&
 		ev.DigestNow != q.Digest:
 		d.used(r, g, q, ev)
 		d.put(RoundVoided{of: Of(r.ID), Gate: g.ID, N: q.N, Why: "what was reviewed has changed since the gate opened",

@@ -224,7 +224,7 @@ func mutantsOfAnswers() []mutant {
 		{"a subagent's signal is its person's", "signalling.sentinel", "st.Agent.Launch == LaunchInteractive && ev", "ev"},
 		{"who committed did nothing", "StepSignalled.apply", "	a.did(f.Makers...)\n", ""},
 		{"an orchestrating agent's claim is its person's", "StepClaimed.apply", "if f.By.Via != ViaMCP {", "if true {"},
-		{"a signed route is taken over changed content", "signalling.decide", "|| routed && ev.Signed != nil && q.State == OnHuman) &&", ") &&"},
+		{"a route is taken over changed content", "signalling.decide", "|| routed && q.State == OnHuman) &&", ") &&"},
 		{"a void answer is not used up", "signalling.decide", "		d.used(r, g, q, ev)\n		d.put(RoundVoided", "		d.put(RoundVoided"},
 		{"a person passes where none is asked", "signalling.decide", "case ev.Outcome == OutcomePass && q.State != OnHuman:", "case false:"},
 		{"the verdict of a reviewer that crashed counts", "running.reviewEnded", "case ev.Verdict == nil || kind == ClassInfrastructure:", "case ev.Verdict == nil:"},

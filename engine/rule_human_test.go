@@ -168,6 +168,14 @@ func TestRule23ChangedContent(t *testing.T) {
 	s.checked()
 	s.want(s.gate("ga"), "2 human", s.step("a"), "1 gating")
 	s.want(s.says("ga", OutcomePass), "", s.r().Phase, RunCompleted)
+
+	// a route lets work go on too
+	s = begin(t, "", "", two(gates(level(LevelHuman), route("on", "b")), nil))
+	s.done("a")
+	s.want(s.says("ga", "on", func(a *Answered) { a.DigestNow = "other" }), "")
+	s.want(s.r().Rounds["ga"][0].State, Undone, s.step("b"), "-")
+	s.checked()
+	s.want(s.says("ga", "on"), "", s.step("b"), "1 running")
 }
 
 func TestRule13Trust(t *testing.T) {
