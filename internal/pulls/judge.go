@@ -198,7 +198,7 @@ func (v *review) open(ctx context.Context, hub *forge.Hub) error {
 	if err := v.p.answer(ctx, hub, v.j, pull, v.commit); err != nil {
 		return err
 	}
-	v.opened, v.number, v.onto = true, pull.Number, short(onto)
+	v.opened, v.number, v.onto = true, pull.Number, git.ShortBranch(onto)
 	return nil
 }
 
