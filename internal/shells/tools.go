@@ -14,6 +14,7 @@ type tool struct {
 	dir   []string // options before another folder
 	run   []string // subcommands behind which a command follows; "" = at once
 	as    string   // the program that reads what follows those
+	locks []string // files that say from where it installs what others name
 	paths []string // subcommands behind which a file or folder is run
 }
 
@@ -28,15 +29,16 @@ func tools() []tool {
 		{names: []string{"task", "go-task"},
 			files: []string{"Taskfile.yml", "Taskfile.yaml", "taskfile.yml", "taskfile.yaml", "Taskfile.dist.yml",
 				"Taskfile.dist.yaml"}, file: []string{"-t", "--taskfile"}, dir: []string{"-d", "--dir"}},
-		{names: []string{"npm"}, files: npm, below: true, dir: []string{"--prefix", "-C"}, run: []string{"exec", "x"}},
+		{names: []string{"npm"}, files: npm, below: true, dir: []string{"--prefix", "-C"}, run: []string{"exec", "x"},
+			locks: []string{"package-lock.json", "npm-shrinkwrap.json"}},
 		{names: []string{"npx"}, files: npm, run: []string{""}},
 		{names: []string{"pnpm", "pnpx"}, files: append(npm, ".pnpmfile.cjs", ".pnpmfile.mjs", "pnpm-workspace.yaml"),
-			below: true, dir: []string{"--dir", "-C"}, run: []string{"exec", "dlx"}},
+			below: true, dir: []string{"--dir", "-C"}, run: []string{"exec", "dlx"}, locks: []string{"pnpm-lock.yaml"}},
 		{names: []string{"yarn"}, below: true,
 			files: append(npm, ".yarnrc", ".yarnrc.yml", ".yarn/releases/**", ".yarn/plugins/**", ".pnp.cjs", ".pnp.loader.mjs"),
-			dir:   []string{"--cwd"}, run: []string{"exec"}},
+			dir:   []string{"--cwd"}, run: []string{"exec"}, locks: []string{"yarn.lock"}},
 		{names: []string{"bun", "bunx"}, files: append(npm, "bunfig.toml"), below: true, dir: []string{"--cwd"},
-			run: []string{"x"}, paths: []string{"run", ""}},
+			run: []string{"x"}, paths: []string{"run", ""}, locks: []string{"bun.lock", "bun.lockb"}},
 		{names: []string{"deno"}, files: []string{"deno.json", "deno.jsonc", "package.json"}, below: true,
 			file: []string{"-c", "--config"}, paths: []string{"run", ""}},
 		{names: []string{"pytest", "py.test"}, below: true, file: []string{"-c"},
@@ -46,11 +48,14 @@ func tools() []tool {
 			file: []string{"-c", "--conf"}},
 		{names: []string{"nox"}, files: []string{"noxfile.py"}, file: []string{"-f", "--noxfile"}},
 		{names: []string{"uv"}, files: []string{"pyproject.toml", "uv.toml"},
-			dir: []string{"--directory", "--project"}, run: []string{"run"}},
+			dir: []string{"--directory", "--project"}, file: []string{"-r", "--requirements"}, run: []string{"run"},
+			locks: []string{"uv.lock"}},
+		{names: []string{"pip", "pip3"}, files: []string{"pyproject.toml", "setup.py", "setup.cfg"},
+			file: []string{"-r", "--requirement", "-c", "--constraint"}},
 		{names: []string{"uvx", "pipx"}, files: []string{"uv.toml"}, run: []string{"", "run"}},
 		{names: []string{"poetry", "pdm", "hatch", "rye"}, files: []string{"pyproject.toml"},
-			dir: []string{"-C", "--directory"}, run: []string{"run"}},
-		{names: []string{"pipenv"}, files: []string{"Pipfile"}, run: []string{"run"}},
+			dir: []string{"-C", "--directory"}, run: []string{"run"}, locks: []string{"poetry.lock", "pdm.lock"}},
+		{names: []string{"pipenv"}, files: []string{"Pipfile"}, run: []string{"run"}, locks: []string{"Pipfile.lock"}},
 		{names: []string{"pixi"}, files: []string{"pixi.toml", "pyproject.toml"}, file: []string{"--manifest-path"},
 			run: []string{"run"}},
 		{names: []string{"mise"}, files: []string{"mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml",
@@ -58,9 +63,11 @@ func tools() []tool {
 			dir: []string{"-C", "--cd"}},
 		{names: []string{"rake"}, files: []string{"Rakefile", "rakefile", "Rakefile.rb", "rakelib/**"},
 			file: []string{"-f", "--rakefile"}},
-		{names: []string{"bundle"}, files: []string{"Gemfile", ".bundle/config"}, run: []string{"exec"}},
+		{names: []string{"bundle"}, files: []string{"Gemfile", ".bundle/config"}, run: []string{"exec"},
+			locks: []string{"Gemfile.lock"}},
 		{names: []string{"rspec"}, files: []string{".rspec"}, file: []string{"-r", "--require", "-O", "--options"}},
-		{names: []string{"composer"}, files: []string{"composer.json"}, dir: []string{"-d", "--working-dir"}},
+		{names: []string{"composer"}, files: []string{"composer.json"}, dir: []string{"-d", "--working-dir"},
+			locks: []string{"composer.lock"}},
 		{names: []string{"phpunit", "paratest", "pest"}, files: []string{"phpunit.xml", "phpunit.xml.dist"},
 			file: []string{"-c", "--configuration"}},
 		{names: []string{"prove"}, files: []string{".proverc"}},
@@ -217,7 +224,11 @@ func (s *starts) tool(t tool, args []string, depth int) {
 	for i, a := range args {
 		s.option(t, a, args[i+1:])
 	}
-	for _, f := range t.files {
+	files := t.files
+	if len(args) == 0 || slices.ContainsFunc(args, installs) {
+		files = slices.Concat(files, t.locks)
+	}
+	for _, f := range files {
 		if t.below && !slices.Contains(s.Below, f) {
 			s.Below = append(s.Below, f)
 		}
@@ -241,6 +252,12 @@ func (s *starts) tool(t tool, args []string, depth int) {
 		break
 	}
 	s.dirs = outer
+}
+
+// installs reports whether an argument has a package manager install what its lock file names; so does none for some.
+func installs(arg string) bool {
+	return slices.Contains([]string{"install", "i", "ci", "clean-install", "install-test", "it", "cit", "sync", "update"},
+		arg)
 }
 
 // option adds what an option of a tool names.
