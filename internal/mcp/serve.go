@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -128,11 +129,35 @@ func tool[In any](srv *sdk.Server, s *server, name, text string, notes *sdk.Tool
 			}
 			defer done()
 			out, err := fn(ctx, repo, in)
+			if err == nil {
+				out, err = revealed(out)
+			}
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", name, err)
 			}
 			return nil, out, nil
 		})
+}
+
+// revealed is out as JSON whose texts hide nothing: answers, findings and values of vars are of other agents, and what
+// a person who reads along does not see could instruct this one.
+func revealed(out any) (json.RawMessage, error) {
+	data, err := json.Marshal(out)
+	var safe []byte
+	for err == nil && len(data) > 0 {
+		n := bytes.IndexByte(data, '"')
+		if n < 0 {
+			return append(safe, data...), nil
+		}
+		safe, data = append(safe, data[:n]...), data[n:]
+		var s string
+		in := json.NewDecoder(bytes.NewReader(data))
+		if err = in.Decode(&s); err == nil {
+			quoted, _ := json.Marshal(text.Reveal(s)) // a text cannot fail
+			safe, data = append(safe, quoted...), data[in.InputOffset():]
+		}
+	}
+	return safe, err
 }
 
 // wait is how long a call may wait, of the seconds that were asked for.

@@ -215,6 +215,23 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
+// TestHiddenIsShown: what another agent hid in an answer, a finding or a summary is shown, escaped or not.
+func TestHiddenIsShown(t *testing.T) {
+	r := running("w-1", 0)
+	r.Vars = map[string]any{"v": "var\u202e"}
+	r.Steps = []daemon.StepStatus{{ID: "X-1", Summary: "sum\u202e", Attempts: []engine.Attempt{{Answer: json.RawMessage(`{"a\u202e": "plain \" \u202e tag \udb40\udc41", "n": [1, true, "b\u202e"]}`)}},
+		Gates: []daemon.GateStatus{{ID: "G", Rounds: []engine.Round{{N: 1, Step: "X-1", Attempt: 1, State: engine.Refused, Findings: json.RawMessage("[\"find\u202e\"]")}}}}}}
+	got, refused := call(t, (&fake{status: daemon.Status{Runs: []daemon.RunStatus{r}}}).serves(t, "p"), "context", map[string]any{"run": "w-1", "step": "X-1"})
+	var told map[string]any
+	if err := json.Unmarshal([]byte(got), &told); refused || err != nil {
+		t.Fatalf("%v: %s", err, got)
+	}
+	shown, _ := json.Marshal(told)
+	if strings.ContainsRune(string(shown), '\u202e') || strings.ContainsRune(string(shown), '\U000e0041') || strings.Count(string(shown), "U+202E") != 6 || !strings.Contains(string(shown), "U+E0041") || !strings.Contains(string(shown), `[1,true,`) {
+		t.Errorf("%s", shown)
+	}
+}
+
 // TestStalled: while the journal cannot be written an agent is told, and does not wait.
 func TestStalled(t *testing.T) {
 	f := &fake{status: daemon.Status{Stalled: "disk full"}}
