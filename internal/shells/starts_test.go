@@ -36,7 +36,7 @@ func TestStarts(t *testing.T) {
 		{text: `Rscript ci/c.R && java -jar c.jar && julia -e 'exit(1)'`, files: "c.jar ci/c.R"},
 		{text: `jq -e -f ci/c.jq out.json | awk -fci/c.awk`, files: "ci/c.awk ci/c.jq"},
 		{text: `parallel -j 4 ci/a ::: x; fakeroot -- ci/b; trap 'ci/c "$X"' EXIT`, files: "ci/a ci/b ci/c"},
-		{text: `uvx ruff check`, files: ".ruff.toml pyproject.toml ruff.toml uv.toml"},
+		{text: `uvx ruff check; pipx run nox`, files: ".ruff.toml noxfile.py pyproject.toml ruff.toml uv.toml"},
 		{text: `npm ci && npm test`, files: ".npmrc npm-shrinkwrap.json package-lock.json package.json"},
 		{text: `pip3 install -r dev/requirements.txt; poetry install`, files: "dev/requirements.txt pdm.lock poetry.lock pyproject.toml setup.cfg setup.py"},
 		{text: `bundle install --quiet`, files: ".bundle/config Gemfile Gemfile.lock"},

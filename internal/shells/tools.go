@@ -41,21 +41,6 @@ func tools() []tool {
 			run: []string{"x"}, paths: []string{"run", ""}, locks: []string{"bun.lock", "bun.lockb"}},
 		{names: []string{"deno"}, files: []string{"deno.json", "deno.jsonc", "package.json"}, below: true,
 			file: []string{"-c", "--config"}, paths: []string{"run", ""}},
-		{names: []string{"pytest", "py.test"}, below: true, file: []string{"-c"},
-			files: []string{"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "tox.ini", "setup.cfg",
-				"conftest.py"}},
-		{names: []string{"tox"}, files: []string{"tox.ini", "tox.toml", "pyproject.toml", "setup.cfg"},
-			file: []string{"-c", "--conf"}},
-		{names: []string{"nox"}, files: []string{"noxfile.py"}, file: []string{"-f", "--noxfile"}},
-		{names: []string{"uv"}, files: []string{"pyproject.toml", "uv.toml"},
-			dir: []string{"--directory", "--project"}, file: []string{"-r", "--requirements"}, run: []string{"run"},
-			locks: []string{"uv.lock"}},
-		{names: []string{"pip", "pip3"}, files: []string{"pyproject.toml", "setup.py", "setup.cfg"},
-			file: []string{"-r", "--requirement", "-c", "--constraint"}},
-		{names: []string{"uvx", "pipx"}, files: []string{"uv.toml"}, run: []string{"", "run"}},
-		{names: []string{"poetry", "pdm", "hatch", "rye"}, files: []string{"pyproject.toml"},
-			dir: []string{"-C", "--directory"}, run: []string{"run"}, locks: []string{"poetry.lock", "pdm.lock"}},
-		{names: []string{"pipenv"}, files: []string{"Pipfile"}, run: []string{"run"}, locks: []string{"Pipfile.lock"}},
 		{names: []string{"pixi"}, files: []string{"pixi.toml", "pyproject.toml"}, file: []string{"--manifest-path"},
 			run: []string{"run"}},
 		{names: []string{"mise"}, files: []string{"mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml",
@@ -71,13 +56,35 @@ func tools() []tool {
 		{names: []string{"phpunit", "paratest", "pest"}, files: []string{"phpunit.xml", "phpunit.xml.dist"},
 			file: []string{"-c", "--configuration"}},
 		{names: []string{"prove"}, files: []string{".proverc"}},
-		{names: []string{"behave"}, files: []string{"behave.ini", ".behaverc", "setup.cfg", "tox.ini", "pyproject.toml"}},
 		{names: []string{"docker", "podman", "docker-compose"}, files: []string{"Dockerfile", ".dockerignore", "compose.yaml",
 			"compose.yml", "compose.override.yaml", "docker-compose.yml", "docker-compose.yaml", "docker-compose.override.yml"},
 			file: []string{"-f", "--file"}},
 		{names: []string{"awk", "gawk", "mawk", "sed"}, file: []string{"-f", "--file"}},
 		{names: []string{"jq", "yq"}, file: []string{"-f", "--from-file", "-L"}},
 		{names: []string{"pre-commit"}, files: []string{".pre-commit-config.yaml"}, file: []string{"-c", "--config"}},
+	}
+}
+
+// pythonTools are those of Python.
+func pythonTools() []tool {
+	return []tool{
+		{names: []string{"pytest", "py.test"}, below: true, file: []string{"-c"},
+			files: []string{"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "tox.ini", "setup.cfg",
+				"conftest.py"}},
+		{names: []string{"tox"}, files: []string{"tox.ini", "tox.toml", "pyproject.toml", "setup.cfg"},
+			file: []string{"-c", "--conf"}},
+		{names: []string{"nox"}, files: []string{"noxfile.py"}, file: []string{"-f", "--noxfile"}},
+		{names: []string{"uv"}, files: []string{"pyproject.toml", "uv.toml"},
+			dir: []string{"--directory", "--project"}, file: []string{"-r", "--requirements"}, run: []string{"run"},
+			locks: []string{"uv.lock"}},
+		{names: []string{"pip", "pip3"}, files: []string{"pyproject.toml", "setup.py", "setup.cfg"},
+			file: []string{"-r", "--requirement", "-c", "--constraint"}},
+		{names: []string{"uvx"}, files: []string{"uv.toml"}, run: []string{""}},
+		{names: []string{"pipx"}, run: []string{"run"}},
+		{names: []string{"poetry", "pdm", "hatch", "rye"}, files: []string{"pyproject.toml"},
+			dir: []string{"-C", "--directory"}, run: []string{"run"}, locks: []string{"poetry.lock", "pdm.lock"}},
+		{names: []string{"pipenv"}, files: []string{"Pipfile"}, run: []string{"run"}, locks: []string{"Pipfile.lock"}},
+		{names: []string{"behave"}, files: []string{"behave.ini", ".behaverc", "setup.cfg", "tox.ini", "pyproject.toml"}},
 	}
 }
 
@@ -210,7 +217,7 @@ func named(base string, endings ...string) (out []string) {
 func scripts(base string) []string { return named(base, "js", "mjs", "cjs", "ts", "mts", "cts") }
 
 func toolOf(name string) (tool, bool) {
-	for _, t := range slices.Concat(tools(), builders(), linters(), webTools()) {
+	for _, t := range slices.Concat(tools(), pythonTools(), builders(), linters(), webTools()) {
 		if slices.Contains(t.names, name) {
 			return t, true
 		}
