@@ -320,3 +320,15 @@ func TestSame(t *testing.T) {
 		t.Error("a longer file is the same")
 	}
 }
+
+// Who repeats a write that fails says the same each time: the name of the temporary file is not in the error.
+func TestErrorWithoutTheTemporaryName(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "missing", "x")
+	for name, write := range map[string]func(string, []byte, fs.FileMode) error{"Write": Write, "WriteNew": WriteNew} {
+		err := write(path, nil, 0o600)
+		if want := "write " + path + ": no such file or directory"; !errors.Is(err, fs.ErrNotExist) || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}

@@ -18,7 +18,7 @@ const tmpPattern = ".sluice-tmp-*"
 func Write(path string, data []byte, perm fs.FileMode) error {
 	tmp, err := writeTmp(filepath.Dir(path), data, perm)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return unnamed(path, err)
 	}
 	if err := os.Rename(tmp, path); err != nil {
 		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(tmp)))
@@ -34,7 +34,7 @@ func Write(path string, data []byte, perm fs.FileMode) error {
 func WriteNew(path string, data []byte, perm fs.FileMode) error {
 	tmp, err := writeTmp(filepath.Dir(path), data, perm)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return unnamed(path, err)
 	}
 	if err := renameNew(tmp, path); err != nil {
 		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(tmp)))
@@ -43,6 +43,14 @@ func WriteNew(path string, data []byte, perm fs.FileMode) error {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
+}
+
+// unnamed is an error of a temporary file for path, without its name: who repeats a write says the same then.
+func unnamed(path string, err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	}
+	return fmt.Errorf("write %s: %w", path, err)
 }
 
 // writeTmp leaves data, synced, in a dotfile of dir and returns its path. It leaves nothing on failure.

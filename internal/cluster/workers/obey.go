@@ -87,11 +87,9 @@ func (p *Post) do(ctx context.Context, c call) (answer, error) {
 	case m.Over:
 		return answer{Is: isOver}, nil
 	case c.Do == doStop && !m.Stopped || c.Do == doDrop && !m.Drop:
-		was := *m
 		m.Stopped, m.Drop = true, m.Drop || c.Do == doDrop
-		if err := p.keep(m); err != nil {
-			*m = was // it is asked again, and ends nothing before that
-			return answer{}, err
+		if err := p.keep(m); err != nil { // after a restart it is asked again
+			p.opt.Logf("%s: that it is to end: %v", c.Key, err)
 		}
 		if m.Result == nil {
 			s := m.Sent
@@ -113,13 +111,13 @@ func (p *Post) state(ctx context.Context, m *made) answer {
 	return answer{Is: isEnded, Result: m.Result, Sign: sign(m.Sent.Token, m.Sent.Key, m.Result)}
 }
 
-// clear forgets a launch that has ended, beside the loop: its worktree may have many files. Its key stays. The
-// caller holds the lock.
+// clear forgets a launch that has ended, beside the loop: its worktree may have many files. Its key stays. Its files
+// go first: they may be what fills the disk. The caller holds the lock.
 func (p *Post) clear(ctx context.Context, m *made) {
-	if m.clears || m.unsaved && p.keep(m) != nil {
-		return // as below
+	if m.clears {
+		return
 	}
-	m.unsaved, m.clears = false, true
+	m.clears = true
 	p.done.Go(func() {
 		err := p.opt.Maker.Clear(ctx, m.Sent)
 		p.mu.Lock()

@@ -107,8 +107,7 @@ type made struct {
 	Result  json.RawMessage `json:"result,omitempty"`  // set once it has ended
 	Over    bool            `json:"over,omitempty"`    // it was forgotten; the key stays used
 
-	unsaved bool // Result is not on disk: after a restart it is made again from what the launch left
-	clears  bool // what it has left is being removed
+	clears bool // what it has left is being removed
 }
 
 // NewPost reads what this worker has accepted before.
@@ -336,8 +335,7 @@ func (p *Post) goOn(ctx context.Context, m *made) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		m.Result = data
-		if err := p.keep(m); err != nil {
-			m.unsaved = true
+		if err := p.keep(m); err != nil { // after a restart it is made again from what the launch left
 			p.opt.Logf("%s: its result: %v", s.Key, err)
 		}
 		if m.Drop {

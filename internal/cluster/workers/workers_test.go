@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -603,44 +602,6 @@ func TestRefusalsAreBounded(t *testing.T) {
 	if !strings.Contains(out.String(), "worker a: refused: again\n") {
 		t.Error("later it is not reported any more")
 	}
-}
-
-// What a launch has left stays until its result is on disk: after a restart the result is made out of it
-// again, which would never end.
-func TestResultThatCannotBeSaved(t *testing.T) {
-	t.Parallel()
-	s := natstest.Start(t, 1)
-	b, m, state := newBench(t, s, 1), newMaker(), t.TempDir()
-	p, out, _ := hire(t, s, state, m, 1)
-	sent := sentFor(testKey)
-	if _, err := b.ask(t.Context(), p.ID(), call{Do: doLaunch, Key: testKey, Sent: &sent}); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "it is made", func() bool { return m.begun(testKey) == 1 })
-	file := p.path(keysDir, layout.PathElement(testKey))
-	aside := file + ".aside"
-	if err := errors.Join(os.Rename(file, aside), os.Mkdir(file, 0o700), os.WriteFile(filepath.Join(file, "x"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	close(m.ends)
-	until(t, "its result cannot be saved", func() bool { return strings.Contains(out.String(), "its result") })
-	drop := func() string {
-		a, err := b.ask(t.Context(), p.ID(), call{Do: doDrop, Key: testKey})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a.Is
-	}
-	drop() // this cannot be saved either
-	drop()
-	cleared := func() int { m.mu.Lock(); defer m.mu.Unlock(); return len(m.cleared) }
-	if n := cleared(); n != 0 {
-		t.Error("what it has left is gone, and its result is not on disk")
-	}
-	if err := errors.Join(os.RemoveAll(file), os.Rename(aside, file)); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "it is forgotten", func() bool { return drop() == isOver && cleared() == 1 })
 }
 
 // A launch waits for a worker that has all labels and a free slot, and is ended there.
