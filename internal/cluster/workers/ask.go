@@ -107,10 +107,10 @@ func (d *Desk) look(ctx context.Context, x *waiting, w launch.Watch) error {
 	var a answer
 	var err error
 	switch {
+	case x.Stopped && !doing.Ended: // the order would begin one that has not arrived
+		a, err = d.ask(ctx, x.Worker, call{Do: doStop, Key: key})
 	case !x.Taken || !has && beat.Worker != "": // a repeat is answered with what it knows
 		a, err = d.ask(ctx, x.Worker, x.order())
-	case x.Stopped && !doing.Ended:
-		a, err = d.ask(ctx, x.Worker, call{Do: doStop, Key: key})
 	case doing.Ended, doing.Words != x.words, time.Since(x.valid) > d.silence()/2:
 		// Where the worker's clock was set back, none of its heartbeats counts.
 		a, err = d.ask(ctx, x.Worker, call{Do: doAsk, Key: key})

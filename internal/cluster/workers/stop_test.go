@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"sluice/internal/layout"
+	"sluice/tools/natstest"
 )
 
 // TestAStopThatCouldNotBeSaved: the launch is ended on a full disk too, and what it has left goes, which may be what
@@ -64,5 +65,21 @@ func TestAStopThatCouldNotBeSaved(t *testing.T) {
 	var kept made
 	if err := layout.Load(file, &kept); err != nil || !kept.Over {
 		t.Errorf("%+v, %v", kept, err)
+	}
+}
+
+// A launch that is to end, and whose order has not arrived, is not begun for that.
+func TestAStopBeginsNothing(t *testing.T) {
+	t.Parallel()
+	s := natstest.Start(t, 1)
+	b, m := newBench(t, s, 1), newMaker()
+	p, _, _ := hire(t, s, t.TempDir(), m, 1)
+	until(t, "it is there", func() bool { return len(b.Workers()) == 1 })
+	if err := b.save(record{Sent: sentFor(testKey), Worker: p.ID(), Epoch: 1}); err != nil {
+		t.Fatal(err)
+	}
+	back, err := b.Stop(t.Context(), testKey)
+	if err != nil || back == nil || !back.Exit.Lost || m.begun(testKey) != 0 {
+		t.Errorf("begun %d times: %+v, %v", m.begun(testKey), back, err)
 	}
 }
