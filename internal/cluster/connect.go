@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -30,6 +31,8 @@ type Servers struct {
 	// this process alone. "" = the client's own.
 	Inbox string
 	CA    string // file with the certificates that the servers' are checked against; "": the system's
+	// Logf is told what the servers say unasked, such as that they refuse the key; nil: nobody is.
+	Logf func(string, ...any)
 }
 
 // Conn is a connection to the servers. It reconnects by itself.
@@ -47,7 +50,7 @@ func Connect(s Servers) (*Conn, error) {
 	}
 	opts := []nats.Option{nats.Name("sluice"), nats.Timeout(connectIn), nats.MaxReconnects(-1),
 		nats.ReconnectWait(100 * time.Millisecond), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1),
-		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2),
+		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2), nats.ErrorHandler(s.hears()),
 		nats.SyncQueueLen(8)} // Ask's: by default each has half a megabyte
 	k, err := readKey(s.NKey)
 	if err != nil {
@@ -77,6 +80,25 @@ func Connect(s Servers) (*Conn, error) {
 		return nil, err
 	}
 	return &Conn{nc, js, k}, nil
+}
+
+// hears reports what the servers say unasked, what is repeated once: a refused key is tried ten times a second.
+func (s Servers) hears() nats.ErrHandler {
+	var mu sync.Mutex // guards last
+	last := ""
+	return func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		what := err.Error()
+		if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
+			what = s.explain(err).Error()
+		}
+		mu.Lock()
+		said := what == last
+		last = what
+		mu.Unlock()
+		if !said && s.Logf != nil {
+			s.Logf("the servers: %s", what)
+		}
+	}
 }
 
 // Key returns the public key that signs what this connection asks; "" = nothing is signed.
@@ -124,6 +146,20 @@ func (s Servers) Hosts() string {
 		urls[i] = u.Host
 	}
 	return strings.Join(urls, ",")
+}
+
+// Typed returns the servers and the other values as the options of a command, without users and passwords.
+func (s Servers) Typed() string {
+	out := s.Hosts()
+	if strings.HasPrefix(s.URLs, "tls://") {
+		out = "tls://" + out
+	}
+	for _, file := range [][2]string{{" --nkey ", s.NKey}, {" --ca ", s.CA}} {
+		if file[1] != "" {
+			out += file[0] + file[1]
+		}
+	}
+	return out
 }
 
 // explain turns an error of the first connection into one for people.
@@ -189,4 +225,9 @@ func (c *Conn) Ask(ctx context.Context, subject string, data []byte) ([]byte, er
 }
 
 // Say publishes to a subject. While no server can be reached it is lost.
-func (c *Conn) Say(subject string, data []byte) error { return c.nc.Publish(subject, data) }
+func (c *Conn) Say(subject string, data []byte) error {
+	if err := c.nc.Publish(subject, data); err != nil {
+		return errors.New(why(err))
+	}
+	return nil
+}

@@ -11,6 +11,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/forge"
+	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/text"
 	"sluice/internal/tree"

@@ -27,14 +27,16 @@ type Cluster struct {
 }
 
 // connect returns the connection to the servers, and that to the workers; nil: this machine is alone.
-func (c *Cluster) connect() (servers, toWorkers *cluster.Conn, err error) {
+func (c *Cluster) connect(logf func(string, ...any)) (servers, toWorkers *cluster.Conn, err error) {
 	if c == nil || c.Servers.URLs == "" {
 		return nil, nil, nil
 	}
-	if servers, err = cluster.Connect(c.Servers); err != nil || c.Workers == "" {
+	to := c.Servers
+	to.Logf = logf
+	if servers, err = cluster.Connect(to); err != nil || c.Workers == "" {
 		return servers, servers, err
 	}
-	apart := c.Servers
+	apart := to
 	apart.NKey = c.Workers
 	if toWorkers, err = cluster.Connect(apart); err != nil {
 		servers.Close()
@@ -102,11 +104,14 @@ func BeginCluster(ctx context.Context, con *console.Console, p *workspace.Worksp
 		if con.JSON {
 			return con.Document(map[string]any{"journal": b.ID, "records": b.Records})
 		}
-		hosts := o.Servers.Hosts()
+		hosts, worker := o.Servers.Typed(), o.Servers
+		if worker.NKey != "" { // not the daemons' key
+			worker.NKey = "FILE --desk KEY"
+		}
 		con.Print("the stream has the journal: %s", text.Plural(int(b.Records), "record"))
 		con.Print("here:            sluice watch add && sluice daemon --cluster %s", hosts)
 		con.Print("another machine: sluice cluster join %s %s", b.ID, hosts)
-		con.Print("a worker:        sluice worker --cluster %s --journal %s --labels LABELS", hosts, b.ID)
+		con.Print("a worker:        sluice worker --cluster %s --journal %s --labels LABELS", worker.Typed(), b.ID)
 		return nil
 	})
 }
@@ -118,7 +123,7 @@ func JoinCluster(ctx context.Context, con *console.Console, p *workspace.Workspa
 		if err := c.Join(ctx, member(con, id), p.State); err != nil {
 			return err
 		}
-		con.Print("joined: sluice watch add && sluice daemon --cluster %s --standby", s.Hosts())
+		con.Print("joined: sluice watch add && sluice daemon --cluster %s --standby", s.Typed())
 		return nil
 	})
 }

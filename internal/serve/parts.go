@@ -112,7 +112,7 @@ func New(o Options, log zerolog.Logger) (*Parts, error) {
 		}
 		warm = warmShims
 	}
-	conn, toWorkers, err := o.Cluster.connect()
+	conn, toWorkers, err := o.Cluster.connect((&Parts{log: log}).logf("cluster"))
 	if err != nil {
 		return nil, err
 	}

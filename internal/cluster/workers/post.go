@@ -82,13 +82,14 @@ type PostOptions struct {
 // Post is a worker: it takes orders, has them carried out and answers for them. What it has accepted
 // goes on after a restart.
 type Post struct {
-	opt    PostOptions
-	id     string
-	since  time.Time
-	done   sync.WaitGroup
-	said   string        // why a request was refused last; of Run alone
-	beaten time.Time     // the time of the newest heartbeat; of Run alone
-	ended  chan struct{} // has room for one: a launch has ended or is forgotten, which the next heartbeat says
+	opt     PostOptions
+	id      string
+	since   time.Time
+	done    sync.WaitGroup
+	said    string        // why a request was refused last; of Run alone
+	beaten  time.Time     // the time of the newest heartbeat; of Run alone
+	unheard string        // why it could not be sent; of Run alone
+	ended   chan struct{} // has room for one: a launch has ended or is forgotten, which the next heartbeat says
 
 	mu     sync.Mutex // guards what follows
 	epoch  int64      // the highest seen
@@ -264,7 +265,11 @@ func (p *Post) beat() {
 	if err == nil {
 		err = p.opt.Conn.Say(prefix+p.id+beatEnd, data)
 	}
-	if err != nil {
+	said := p.unheard
+	if p.unheard = ""; err != nil {
+		p.unheard = err.Error()
+	}
+	if p.unheard != said && err != nil {
 		p.opt.Logf("a heartbeat: %v", err)
 	}
 }
