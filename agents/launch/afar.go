@@ -81,7 +81,8 @@ func (f Far) ended(ctx context.Context, l Order, back Back) (Ended, error) {
 			return Ended{}, ctx.Err()
 		}
 		if err != nil {
-			return Ended{Exit: engine.Exit{Code: -1, Lost: true}}, nil // it is launched again
+			return Ended{Exit: engine.Exit{Code: -1, Lost: true, Class: engine.ClassInfrastructure, // it is launched again
+				Why: "its output could not be brought from its worker: " + err.Error()}}, nil
 		}
 		end = ls.Told(l.Key, end)
 	}

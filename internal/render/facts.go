@@ -292,7 +292,7 @@ func exitWords(e engine.Exit) string {
 	case e.Refused != "":
 		return "it was not started: " + e.Refused
 	case e.Lost:
-		return "it vanished without a record"
+		return cmp.Or(e.Why, "it vanished without a record")
 	case e.Idle:
 		return "ended after too long without output"
 	case e.Signal != "":

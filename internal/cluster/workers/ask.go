@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -71,7 +72,7 @@ func (d *Desk) wait(ctx context.Context, r *record, w launch.Watch) (launch.Back
 		case r.Result != nil:
 			return *r.Result, nil
 		case r.Lost:
-			return lost(), nil
+			return r.lost(), nil
 		}
 		if r.Taken && !x.began && w.Began != nil {
 			x.began = true
@@ -101,7 +102,7 @@ func (d *Desk) look(ctx context.Context, x *waiting, w launch.Watch) error {
 	if silent > d.silence() || time.Since(x.valid) > d.silence() {
 		d.opt.Logf("%s: worker %s (%s) has been silent for %s: its launch is given up", key, x.Worker, beat.Name,
 			d.silence())
-		x.Lost = true
+		x.lose("its worker (%s) was silent for %s", cmp.Or(beat.Name, x.Worker), d.silence())
 		return d.save(*x.record)
 	}
 	var a answer
@@ -154,7 +155,7 @@ func (d *Desk) heard(x *waiting, a answer, w launch.Watch, words int) error {
 			return nil
 		}
 		d.opt.Logf("%s: worker %s does not have it any more (%s): it is given up", key, x.Worker, a.Is)
-		x.Lost = true
+		x.lose("its worker (%s) does not have it any more", x.Worker)
 		return d.save(*x.record)
 	}
 	return nil

@@ -25,6 +25,7 @@ type record struct {
 	Epoch   int64        `json:"epoch"`
 	Taken   bool         `json:"taken,omitempty"` // the worker has said that it has it
 	Lost    bool         `json:"lost,omitempty"`  // given up: no result counts any more
+	Why     string       `json:"why,omitempty"`   // of Lost
 	Seen    bool         `json:"seen,omitempty"`  // and what its worker had of it was kept, if it can be
 	Stopped bool         `json:"stopped,omitempty"`
 	Result  *launch.Back `json:"result,omitempty"`
@@ -48,8 +49,19 @@ func (d *Desk) save(r record) error { return layout.Save(d.file(r.Sent.Key), r) 
 // Knows reports whether this machine has a record of the launch: see launch.Afar.
 func (d *Desk) Knows(key string) bool { return layout.IsFile(d.file(key)) }
 
-// lost is the result of a launch whose worker is gone.
-func lost() launch.Back { return launch.Back{Exit: engine.Exit{Code: -1, Lost: true}} }
+// lose gives a launch up.
+func (r *record) lose(format string, args ...any) {
+	r.Lost, r.Why = true, fmt.Sprintf(format, args...)
+}
+
+// lost is the result of a launch that was given up. Who has ended it knows why.
+func (r *record) lost() launch.Back {
+	x := engine.Exit{Code: -1, Lost: true}
+	if r.Why != "" && !r.Stopped {
+		x.Class, x.Why = engine.ClassInfrastructure, r.Why
+	}
+	return launch.Back{Exit: x}
+}
 
 // Launch has a worker make a launch: see launch.Afar.
 func (d *Desk) Launch(ctx context.Context, key string, on []string, prepare func() (launch.Sent, error),
@@ -142,7 +154,8 @@ func (d *Desk) give(ctx context.Context, r *record) (taken bool, no string, err 
 	case ctx.Err() != nil:
 		return true, "", nil
 	case err == nil && a.Is == isOver: // the key was used
-		r.Taken, r.Lost = true, true
+		r.Taken = true
+		r.lose("its worker (%s) has had it before", r.Worker)
 		return true, "", d.save(*r)
 	case errors.Is(err, nats.ErrNoResponders), err == nil && a.Is != isRunning && a.Is != isEnded:
 		if err == nil && a.Is != isFull {

@@ -32,7 +32,7 @@ func (d *Desk) find(ctx context.Context, key string) (r record, err error) {
 		case r.Epoch == 0: // the servers or this machine are silent, not the worker
 			until = time.Now().Add(d.silence())
 		case time.Now().After(until):
-			r.Lost = true
+			r.lose("another machine had sent it to a worker, and none has shown it within %s", d.silence())
 			d.opt.Logf("%s: another machine has sent it, and no worker shows it within %s: it is given up", key, d.silence())
 		default:
 			d.mu.Lock()

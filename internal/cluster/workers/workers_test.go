@@ -395,7 +395,7 @@ func TestSilentWorkerHasLostIt(t *testing.T) {
 	back := b.launches(testKey, launch.Watch{})
 	until(t, "it is made", func() bool { return first.begun(testKey) == 1 })
 	stop()
-	if x := within(t, back).Exit; !x.Lost {
+	if x := within(t, back).Exit; !x.Lost || x.Class != engine.ClassInfrastructure || !strings.Contains(x.Why, ") was silent for 5s") {
 		t.Fatalf("%+v", x)
 	}
 	if !strings.Contains(b.log.String(), "has been silent") {
