@@ -328,6 +328,7 @@ func readResult(data []byte) (b launch.Back, err error) {
 	classes := []string{"", engine.ClassWork, engine.ClassInfrastructure, engine.ClassLimit, engine.ClassFatal}
 	bad := firstBad(map[string]bool{
 		"exit":    x.Code < -1 || x.Code > 255 || !slices.Contains(classes, x.Class) || len(x.Signal) > 40,
+		"budget":  x.Budget != "" && launch.DayEnd(x.Budget).IsZero(),
 		"usage":   !launch.Plausible(*x),
 		"output":  b.Output != "" && !cluster.IsDigest(b.Output),
 		"signals": len(b.Signals) > launch.MaxSignals,
@@ -337,7 +338,7 @@ func readResult(data []byte) (b launch.Back, err error) {
 	if bad != "" {
 		return b, fmt.Errorf("its %s cannot be used", bad)
 	}
-	x.Why, x.NotStarted, x.Refused = lines(x.Why), lines(x.NotStarted), lines(x.Refused)
+	x.Signal, x.Why, x.NotStarted, x.Refused = lines(x.Signal), lines(x.Why), lines(x.NotStarted), lines(x.Refused)
 	b.Refused, b.Open = lines(b.Refused), lines(b.Open)
 	return b, nil
 }

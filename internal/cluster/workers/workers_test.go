@@ -720,6 +720,7 @@ func TestWire(t *testing.T) {
 	}
 	for what, text := range map[string]string{
 		"class":  `{"exit":{"code":0,"class":"good"}}`,
+		"budget": `{"exit":{"code":0,"class":"limit","budget":"` + strings.Repeat("x", 1<<20) + `"}}`, // the journal has it
 		"usage":  `{"exit":{"code":0,"usage":{"tokens":-1}}}`,
 		"tokens": `{"exit":{"code":0,"usage":{"tokens":9000000000000000000}}}`,             // two of them are less than none
 		"cost":   `{"exit":{"code":0,"usage":{"cost_usd":1e308}}}`,                         // two of them are no number of JSON
@@ -731,5 +732,9 @@ func TestWire(t *testing.T) {
 		if _, err := readResult([]byte(text)); err == nil {
 			t.Errorf("a result is taken: %s", what)
 		}
+	}
+	b, err := readResult([]byte(`{"exit":{"code":-1,"class":"limit","budget":"2026-01-02","signal":"\u001b[2JSIGKILL"}}`))
+	if err != nil || strings.Contains(b.Exit.Signal, "\x1b") {
+		t.Errorf("%+v, %v", b, err)
 	}
 }
