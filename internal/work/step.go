@@ -48,8 +48,10 @@ func (k *Work) Step(ctx context.Context, j job.Job, emit func(engine.Event)) *en
 		return nil
 	}
 	if ev.Exit = a.Exit; lost != nil { // it is launched again
-		k.Logf("%s: the work of its worker cannot be taken: %v", j.Key, lost)
-		return &engine.ProcessEnded{Exit: engine.Exit{Code: -1, Lost: true, Usage: a.Exit.Usage}}
+		why := "the work of its worker cannot be taken: " + lost.Error()
+		k.Logf("%s: %s", j.Key, why)
+		return &engine.ProcessEnded{Exit: engine.Exit{Code: -1, Lost: true, Usage: a.Exit.Usage,
+			Class: engine.ClassInfrastructure, Why: why}}
 	}
 	if a.Bad != nil {
 		ev.AnswerBad = a.Bad.Error()

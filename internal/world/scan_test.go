@@ -3,8 +3,10 @@
 package world
 
 import (
+	"context"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,5 +64,27 @@ func TestWorkersHearOfTheRecord(t *testing.T) {
 	}
 	if len(d.heard) != 1 || !slices.Equal(d.heard[0], []string{"w-1/A#1.1"}) {
 		t.Errorf("heard: %v", d.heard)
+	}
+}
+
+// elsewhere is a worker whose launches began on another machine's commit.
+type elsewhere struct{ launch.Afar }
+
+func (elsewhere) Knows(string) bool   { return true }
+func (elsewhere) Token(string) string { return "" }
+func (elsewhere) Launch(context.Context, string, []string, func() (launch.Sent, error), launch.Watch) (launch.Back, error) {
+	other := strings.Repeat("1", 40)
+	return launch.Back{Commit: other, Tip: other, Head: other, Start: other}, nil
+}
+
+// TestWorkFromElsewhereIsSaidToBe: the launch is made again, and its end says why.
+func TestWorkFromElsewhereIsSaidToBe(t *testing.T) {
+	b := newBench(t, strings.Replace(runSpec, "%s", `"exit 0"`, 1))
+	b.e = b.executor(func(o *Options) { o.Afar = elsewhere{} })
+	j := b.stepJob("A", 1, 1)
+	b.begin(j)
+	ev, ok := b.e.Carry(b.ctx(), j, nil).(engine.ProcessEnded)
+	if !ok || !ev.Exit.Lost || ev.Exit.Class != engine.ClassInfrastructure || !strings.Contains(ev.Exit.Why, "it began from 1111") {
+		t.Errorf("%+v", ev)
 	}
 }
