@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"sluice/daemon"
@@ -11,6 +12,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/internal/travel"
 	"sluice/internal/workspace"
@@ -43,6 +45,24 @@ func (c *Cluster) connect(logf func(string, ...any)) (servers, toWorkers *cluste
 		return nil, nil, err
 	}
 	return servers, toWorkers, nil
+}
+
+// unseen returns an error where a key is in a repo, whose agents can read it there.
+func (c *Cluster) unseen(root string) error {
+	if c == nil {
+		return nil
+	}
+	for _, file := range []string{c.Servers.NKey, c.Workers} {
+		at, err := filepath.Abs(file)
+		if err == nil {
+			at, err = filepath.EvalSymlinks(at)
+		}
+		if file != "" && err == nil && layout.Inside(root, at) {
+			return fault.Failed("move it out of the repo, for example to your home, and replace it if agents have worked here",
+				"the key %s is in %s, where agents can read it", file, root)
+		}
+	}
+	return nil
 }
 
 // ThisMachine names this process for people on other machines.

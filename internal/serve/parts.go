@@ -196,7 +196,7 @@ func (w *Parts) logf(who string) func(string, ...any) {
 // open creates what the loop of a repo needs. The caller holds the repo's lock.
 func (w *Parts) open(ctx context.Context, root, state string) (daemon.RepoOptions, func(), error) {
 	member, err := w.lead(root, state)
-	if err != nil {
+	if err = errors.Join(err, w.Cluster.unseen(root)); err != nil {
 		return daemon.RepoOptions{}, nil, err
 	}
 	s, err := w.follow(root)

@@ -137,7 +137,8 @@ func Work(ctx context.Context, o Options, p *workspace.Workspace, in Worker) err
 	if err != nil {
 		return err
 	}
-	if err := workspace.MakeState(p.State); err != nil {
+	o.Cluster = &Cluster{Servers: in.Servers}
+	if err := errors.Join(o.Cluster.unseen(p.Root), workspace.MakeState(p.State)); err != nil {
 		return err
 	}
 	if in.Rights {
@@ -151,8 +152,7 @@ func Work(ctx context.Context, o Options, p *workspace.Workspace, in Worker) err
 		if err != nil {
 			return err
 		}
-		in.Servers.Inbox = workers.Inbox(self)
-		o.Cluster = &Cluster{Servers: in.Servers}
+		o.Cluster.Servers.Inbox = workers.Inbox(self)
 		w, err := New(o, newLogger(o.Console, o.Console.Err))
 		if err != nil {
 			return err
