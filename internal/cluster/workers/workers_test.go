@@ -621,8 +621,9 @@ func TestAssignAndStop(t *testing.T) {
 	if a, err := b.ask(t.Context(), p.ID(), call{Do: doLaunch, Key: third.Key, Sent: &third}); err != nil || a.Is != isFull {
 		t.Errorf("more than it has slots: %+v, %v", a, err)
 	}
-	_ = b.launches("far-2/A#1.1", launch.Watch{Waits: func(why string) { said <- why }})
-	if why := <-said; !strings.Contains(why, "are busy") {
+	also := make(chan string, 10) // the first may have waited for the worker's answer too
+	_ = b.launches("far-2/A#1.1", launch.Watch{Waits: func(why string) { also <- why }})
+	if why := <-also; !strings.Contains(why, "are busy") {
 		t.Error(why)
 	}
 	if back, err := b.Stop(t.Context(), "far-9/A#1.1"); back != nil || err != nil {
