@@ -262,9 +262,12 @@ func CommandVerdict(exit int, output string) engine.Judgement {
 		return engine.Judgement{Outcome: engine.OutcomeFail,
 			Feedback: fmt.Sprintf("the reviewer's command ended with exit code %d", exit)}
 	}
-	return engine.Judgement{Outcome: engine.OutcomeFail,
-		Feedback: fmt.Sprintf("exit code %d: “%s”. The end of the output of the reviewer's command:\n\n%s", exit,
-			firstLine(out), out)}
+	first := firstLine(out)
+	feedback := fmt.Sprintf("exit code %d: “%s”", exit, first)
+	if said := strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(out, "stdout:"), "stderr:")); said != first {
+		feedback += ". The end of the output of the reviewer's command:\n\n" + out
+	}
+	return engine.Judgement{Outcome: engine.OutcomeFail, Feedback: feedback}
 }
 
 // firstLine returns the first words of an output, below the name of its stream: a screen has room for few.

@@ -298,6 +298,11 @@ func TestCommandVerdict(t *testing.T) {
 			t.Errorf("%q: %q", out, j.Feedback)
 		}
 	}
+	for _, out := range []string{"stdout:\nno good\n", "stderr:\nno good", "no good"} { // said once
+		if j := CommandVerdict(1, out); j.Feedback != "exit code 1: “no good”" {
+			t.Errorf("%q: %q", out, j.Feedback)
+		}
+	}
 	if j := CommandVerdict(1, strings.Repeat("x", 1<<20)+"the end"); len(j.Feedback) > engine.MaxFeedback || !strings.HasSuffix(j.Feedback, "the end") {
 		t.Errorf("feedback of %d bytes", len(j.Feedback))
 	}

@@ -175,11 +175,22 @@ func unignored(ctx context.Context, p *workspace.Workspace) []doctor.Check {
 	return doctor.Unignored(p.Root, missing, ignore)
 }
 
-func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace) []doctor.Check {
-	out := []doctor.Check{doctor.Fine("repo", "%s", p.Root)}
+// rootCheck is about the root: whether it is a git checkout, with a commit that runs can begin from.
+func rootCheck(ctx context.Context, p *workspace.Workspace) doctor.Check {
 	if p.Plain {
-		out[0] = doctor.PlainRoot(p.Root, filepath.Join(p.State, workspace.StoreFolder))
+		return doctor.PlainRoot(p.Root, filepath.Join(p.State, workspace.StoreFolder))
 	}
+	if repo, err := p.Open(ctx); err == nil {
+		if head, err := repo.Head(ctx, p.Root); err == nil && head == "" {
+			return doctor.Warned("repo", "`git add -A && git commit -m start`: a run sees only what is committed",
+				"%s has no commit yet, and a run begins from the last one", p.Root)
+		}
+	}
+	return doctor.Fine("repo", "%s", p.Root)
+}
+
+func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace) []doctor.Check {
+	out := []doctor.Check{rootCheck(ctx, p)}
 	if !workspace.IsDir(filepath.Join(p.Root, layout.WorkflowDir)) {
 		lay := doctor.Broken("workflow", "`sluice init` creates one", "no %s/ here",
 			layout.WorkflowDir).WithFix("Create a first workflow here (sluice init)?", func(context.Context) error {

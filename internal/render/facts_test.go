@@ -73,7 +73,7 @@ func TestFactsInWords(t *testing.T) {
 		{engine.RoundPassed{Gate: "G", N: 1, ByKind: "step"}, "G #1|passed by the step's own report"},
 		{engine.WindowOpened{Gate: "G", N: 1, Until: at}, "G #1|goes on unless you veto until 12:00:00: sluice veto G"},
 		{engine.RoundPassed{Gate: "G", N: 1, ByKind: "human", By: &engine.Actor{Who: "ann", Via: "file"}, Feedback: "good"}, "G #1|passed by ann (by a file): good"},
-		{engine.RoundFailed{Gate: "G", N: 1, Outcome: "fail", ByKind: "criterion", To: "X-1", Feedback: "no file"}, "G #1|failed by criterion → X-1: no file"},
+		{engine.RoundFailed{Gate: "G", N: 1, Outcome: "fail", ByKind: "criterion", To: "X-1", Feedback: "no file"}, "G #1|failed by its checks → X-1: no file"},
 		{engine.RoundFailed{Gate: "G", N: 4, Outcome: "skip", ByKind: "reviewer", To: "X-2", LetThrough: 4, Feedback: "bad"}, "G #4|skip by its reviewer → X-2 (not passed, and goes on after 4 failures): bad"},
 		{engine.RoundRouted{Gate: "G", N: 4, Outcome: "skip", ByKind: "reviewer", To: "X-2", LetThrough: 4, Feedback: "bad"}, "G #4|skip by its reviewer → X-2 (not passed, and goes on): bad"},
 		{engine.RoundRouted{Gate: "G", N: 2, Outcome: "replan", ByKind: "reviewer", To: "X-1", Times: 2, Feedback: "bad"}, "G #2|replan by its reviewer → X-1 (time 2): bad"},

@@ -166,7 +166,8 @@ func stepLines(c *console.Console, r daemon.RunStatus, now time.Time, width int)
 			}
 			t.Row(gateCells(g, now)...)
 			more = nil
-			if g.Feedback != "" && g.State != engine.Approved {
+			// Why it asks a person has the words of a failure at its end.
+			if g.Feedback != "" && g.State != engine.Approved && !strings.HasSuffix(g.Why, g.Feedback) {
 				more = c.WrappedLines(width, 8, console.Styled("“"+text.Line(g.Feedback)+"”", console.Yellow))
 			}
 			below = append(below, more)

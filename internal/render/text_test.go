@@ -5,9 +5,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/console"
 )
 
 // What show fills in of a task is what the run itself had.
@@ -53,5 +55,23 @@ func TestTaskLines(t *testing.T) {
 	}
 	if got := TaskLines(make([]daemon.TaskStatus, showTasks+2)); len(got) != showTasks+1 || !strings.Contains(got[showTasks], "2 more") {
 		t.Errorf("%d lines, the last %q", len(got), got[len(got)-1])
+	}
+}
+
+// TestStatusSaysWordsOnce: the words of the failure that made a gate ask you stand in its row. They are not quoted below
+// it again.
+func TestStatusSaysWordsOnce(t *testing.T) {
+	t.Parallel()
+	g := daemon.GateStatus{ID: "g", State: engine.OnHuman, Level: "auto", Why: "it failed 3 times: no tests", Feedback: "no tests"}
+	for _, c := range []struct {
+		why  string
+		most int
+	}{{"it failed 3 times: no tests", 1}, {"level", 1}, {"forced", 1}} {
+		g.Why = c.why
+		r := daemon.RunStatus{ID: "w-1", Phase: engine.RunRunning, Steps: []daemon.StepStatus{{ID: "s", Gates: []daemon.GateStatus{g}}}}
+		lines := strings.Join(RunLines(console.New(nil, nil, nil, nil), r, time.Time{}), "\n")
+		if n := strings.Count(lines, "no tests"); n != c.most {
+			t.Errorf("%s: the words are there %d times:\n%s", c.why, n, lines)
+		}
 	}
 }

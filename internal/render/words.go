@@ -256,6 +256,7 @@ func By(kind string, by *engine.Actor) string {
 		"window":    "its reviewer, no veto came",
 		"reviewer":  "its reviewer",
 		"command":   "its command",
+		"criterion": "its checks",
 		"step":      "the step's own report",
 		"forge":     "the forge",
 		"when":      "its `when`, unjudged",

@@ -138,13 +138,10 @@ func merge(layers []layer, files []string) (*Layered, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(faults) > 0 {
-		return nil, settingsFault(faults, fault.ExitFailed)
+	for _, f := range s.Check() {
+		faults = append(faults, s.placed(f))
 	}
-	if faults := s.Check(); len(faults) > 0 {
-		for i, f := range faults {
-			faults[i] = s.placed(f)
-		}
+	if len(faults) > 0 {
 		return nil, settingsFault(faults, fault.ExitFailed)
 	}
 	return s, nil

@@ -133,6 +133,7 @@ func TestFaultsOfSettings(t *testing.T) {
 		{"a key below it", "notify: {webhook: {url: \"https://evil.example\"}}\n", "notify.webhook.url is yours alone to set"},
 		{"the person's terminal", "notify: {terminal: [evil]}\n", "notify.terminal is yours alone to set"},
 		{"who is told late", "notify: {escalate: {after: 99, to: [desktop]}}\n", "notify.escalate.after is yours alone to set"},
+		{"what loosens, and what is wrong besides", "veto_window: 1s\nmax_parallel: 0\nrestarts: -1\n", "config.yaml:1: veto_window: 1s asks for less than 30s (built-in): a project's file can only tighten: remove it there, or set veto_window in your own file (and 2 faults more)"},
 		{"an anchor", "grace: &a 1s\nlinger: *a\n", "linger: want a time"},
 		{"too large", "# " + strings.Repeat("x", maxSettingsBytes) + "\n", "too large"},
 	} {

@@ -269,7 +269,7 @@ func (p *People) reviewed(job job.Job, most int) []string {
 		case changed > 1:
 			parts = append(parts, fmt.Sprintf("%d files changed", changed))
 		case declared > 0:
-			parts = append(parts, fmt.Sprintf("%d declared outputs, no other file changed", declared))
+			parts = append(parts, text.Plural(declared, "declared output")+", no other file changed")
 		}
 	}
 	if job.Round != nil && job.Round.Score != nil {
