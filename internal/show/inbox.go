@@ -27,6 +27,7 @@ type Waiting struct {
 	Gate string `json:"gate,omitempty"`
 	Name string `json:"name,omitempty"`
 	Why  string `json:"why,omitempty"`
+	Text string `json:"text,omitempty"`     // of a run that an error or a limit has paused: which one
 	Look string `json:"look_for,omitempty"` // of a gate: its reviewer.prompt
 
 	AnswerSchema   json.RawMessage `json:"answer_schema,omitempty"`   // of the answer of a pass
@@ -70,12 +71,21 @@ func Inbox(ctx context.Context, con *console.Console, v workspace.Viewer, served
 	if err != nil {
 		return nil, err
 	}
-	if !con.JSON {
-		return Waits(st, served, nil), nil
+	var specOf func(daemon.RunStatus) *engine.Spec
+	if con.JSON {
+		specOf = SpecsOf(func(r daemon.RunStatus) (*engine.Spec, error) { return workspace.SpecOf(ctx, v, r) })
 	}
-	return Waits(st, served, SpecsOf(func(r daemon.RunStatus) (*engine.Spec, error) {
-		return workspace.SpecOf(ctx, v, r)
-	})), nil
+	items := Waits(st, served, specOf)
+	for i, w := range items {
+		if at := slices.IndexFunc(st.Runs, func(r daemon.RunStatus) bool { return r.ID == w.Run }); w.Kind == "paused" {
+			why, err := whyPaused(ctx, v, st.Runs[at])
+			if err != nil {
+				return nil, err
+			}
+			items[i].Text = strings.TrimSuffix(why, ": "+daemon.Resume(w.Run, true)) // the row has the command
+		}
+	}
+	return items, nil
 }
 
 // SpecsOf returns what reads the spec of runs, once for each digest; nil = it cannot be read, which the page of a run
@@ -169,7 +179,7 @@ func PrintInbox(con *console.Console, items []Waiting) error {
 		}
 		why := render.Why(i.Why)
 		if i.Kind == "paused" {
-			why = render.Paused(i.Why, nil)
+			why = render.Because(render.Paused(i.Why, nil), text.Line(i.Text))
 		}
 		state := i.Kind
 		if state == "human" {

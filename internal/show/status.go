@@ -223,14 +223,12 @@ func printLevels(con *console.Console, st daemon.Status) {
 	}
 }
 
-// tellPause adds the journal's reason to a run that was not paused by a person. The reason names the command of a
-// served repo.
-func tellPause(ctx context.Context, v workspace.Viewer, r *daemon.RunStatus, served bool) error {
+// whyPaused returns the journal's reason of a run that was not paused by a person.
+func whyPaused(ctx context.Context, v workspace.Viewer, r daemon.RunStatus) (why string, err error) {
 	if r.Paused == "" || r.Paused == "user" || !r.Live() {
-		return nil
+		return "", nil
 	}
-	why := ""
-	err := v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
+	err = v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
 		if f, err := engine.DecodeFact(l.Fact); err == nil {
 			if p, ok := f.(engine.RunPaused); ok {
 				why = p.Text
@@ -238,6 +236,12 @@ func tellPause(ctx context.Context, v workspace.Viewer, r *daemon.RunStatus, ser
 		}
 		return nil
 	})
+	return why, err
+}
+
+// tellPause adds why it is paused to a run. The reason names the command of a served repo.
+func tellPause(ctx context.Context, v workspace.Viewer, r *daemon.RunStatus, served bool) error {
+	why, err := whyPaused(ctx, v, *r)
 	for i, w := range r.Waits {
 		if w.Kind == "paused" && why != "" {
 			resume := daemon.Resume(r.ID, served)
