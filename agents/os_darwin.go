@@ -136,7 +136,6 @@ func (h handle) wait(ctx context.Context, gone func() bool) error {
 	}
 }
 
-// dup duplicates from as to.
 func dup(from, to int) error { return unix.Dup2(from, to) }
 
 const canLinkOpen = false // each launch has a file of its own

@@ -270,7 +270,6 @@ func (h handle) wait(ctx context.Context, gone func() bool) error {
 	return nil
 }
 
-// dup duplicates from as to.
 func dup(from, to int) error { return unix.Dup3(from, to, 0) }
 
 // moveNew renames a file unless the target exists: fs.ErrExist. It is one operation on the folder;

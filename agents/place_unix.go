@@ -52,7 +52,6 @@ type ready struct {
 	err      error
 }
 
-// prepare prepares the next launch.
 func (p *place) prepare() *ready {
 	p.launches++
 	r := &ready{cgroupFd: -1}

@@ -31,7 +31,6 @@ func pollGone(ctx context.Context, gone func() bool) error {
 	return nil
 }
 
-// table returns the processes by pid.
 func table() (map[int]proc, error) {
 	procs := map[int]proc{}
 	_, err := add(procs)

@@ -20,7 +20,6 @@ type mark struct {
 	Ends map[string]place `json:"ends"`
 }
 
-// place is a line's place in an export.
 type place struct {
 	Seq int64 `json:"seq"`
 	N   int   `json:"n"`
@@ -104,7 +103,6 @@ func (x *exporter) leave() {
 	}
 }
 
-// note writes the mark.
 func (x *exporter) note(m mark) {
 	data, err := json.Marshal(m)
 	if err != nil || len(data) > maxMark {

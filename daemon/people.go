@@ -15,7 +15,6 @@ type asks struct {
 	last   map[string][]askedRound // what Asked last received, by run
 }
 
-// report reports the rounds of the changed runs.
 func (a *asks) report(changed []engine.Debtor) {
 	if a.opt.Asked == nil {
 		return

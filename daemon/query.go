@@ -48,7 +48,6 @@ func queryOf(req *http.Request, full bool) (query, error) {
 // RecentMost is how many ended runs can be asked for with Recent.
 const RecentMost = 1000
 
-// wants reports whether the status includes a run.
 func (q query) wants(r *engine.Run) bool {
 	if q.run != "" && q.run != r.ID {
 		return false

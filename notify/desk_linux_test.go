@@ -148,7 +148,7 @@ func deskOn(t *testing.T, address string) (*Desk, *Notifier, chan Press) {
 	t.Helper()
 	d := NewDesk(helperArgv(t), []string{"PATH=" + os.Getenv("PATH"), mark(t), busVariable + "=" + address})
 	presses := make(chan Press, 8)
-	n := New(With(d.Channel(func(p Press) { presses <- p })))
+	n := New(Options{Channels: []Channel{d.Channel(func(p Press) { presses <- p })}})
 	t.Cleanup(func() {
 		_ = n.Close()
 		_ = d.Close()
@@ -404,7 +404,7 @@ func TestTwoChannelsOfADesk(t *testing.T) {
 	s := startService(t, address, "actions")
 	d, n, presses := deskOn(t, address)
 	c := d.Channel(nil)
-	m := New(With(c))
+	m := New(Options{Channels: []Channel{c}})
 	send(t, n, gateNotice("r/G#1", "ours"))
 	send(t, m, gateNotice("r/G#1", "theirs"))
 	if got := s.titles(); got != "ours, theirs" {

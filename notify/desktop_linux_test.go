@@ -110,7 +110,7 @@ func onDesktop(t *testing.T, n Notice, runDir string, env ...string) Result {
 	d := NewDesk(helperArgv(t), nil)
 	d.env = append([]string{"PATH=" + os.Getenv("PATH"), mark(t)}, env...)
 	d.runDir = runDir
-	notifier := New(With(&desktop{desk: d, own: true}))
+	notifier := New(Options{Channels: []Channel{&desktop{desk: d, own: true}}})
 	r := byName(t, notifier.Send(context.Background(), n), "desktop")
 	if err := notifier.Close(); err != nil {
 		t.Error(err)

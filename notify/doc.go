@@ -1,5 +1,5 @@
 // Package notify informs a person that something happened or that a decision is theirs: on the
-// desktop, with the person's own command, by a webhook, and always with a log line. [With] takes
+// desktop, with the person's own command, by a webhook, and always with a log line. [Options] take
 // any other [Channel].
 //
 // A notice is a courtesy, never a precondition. Whatever a channel does (hang, crash, flood, fork),

@@ -58,7 +58,7 @@ type Notice struct {
 	Repo    string `json:"repo,omitempty"`    // the name of the repo concerned, if any
 	URL     string `json:"url,omitempty"`     // the page of the gate or the run, if there is one
 
-	Escalated bool `json:"escalated,omitempty"` // unanswered for long: see [Reserve]
+	Escalated bool `json:"escalated,omitempty"` // unanswered for long: see Options.Reserved
 
 	// For a desktop with buttons. Of the notices in one slot, only the newest is shown, until
 	// [Notifier.Dismiss]; "" = it disappears by itself.
@@ -100,10 +100,8 @@ type lane struct {
 
 // Notifier sends notices to all its channels. It is safe for concurrent use.
 type Notifier struct {
+	opt   Options
 	lanes []lane
-	log   func(n Notice, what string)
-	late  func(n Notice, r Result)
-	kept  []string // channels for escalated notices only
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -113,72 +111,54 @@ type Notifier struct {
 	flying sync.WaitGroup
 }
 
-// Option configures a Notifier.
-type Option func(*Notifier)
+// Options are the channels of a Notifier, in the order of its results, and who hears what became of notices. Each may
+// be left out.
+type Options struct {
+	// Log receives lines. Each notice gets one with what "notified", and another one for each channel that
+	// finishes after Send gave up on it, with what describing that. It may be called concurrently.
+	Log func(n Notice, what string)
+	// Command is run for each notice, in /, without a shell. The notice is in its environment (SLUICE_NOTICE_ID,
+	// _KIND, _TITLE, _BODY, _REPO, _RUN, _GATE, _URGENCY, and _ESCALATED, 1 or empty) and, as JSON, on its
+	// standard input. Its process group is killed when it ends, or after ten seconds. Exit code 0 means
+	// delivered.
+	Command []string
+	Webhook Hook // one without a URL is none
+	// Desktop is the command line that runs [HelperMain], this binary and its notify-helper command, for
+	// callers that send a few notices and end; others share a [Desk].
+	Desktop  []string
+	Channels []Channel // the caller's own
 
-// Desktop shows notices on the desktop of the user this process runs as. It suits callers that send
-// a few notices and end; others share a [Desk]. helperArgv is the command line that runs
-// [HelperMain]: this binary and its notify-helper command. Empty means no desktop.
-func Desktop(helperArgv []string) Option {
-	return func(n *Notifier) {
-		if len(helperArgv) > 0 {
-			c := NewDesk(helperArgv, nil).Channel(nil).(*desktop)
-			c.own = true
-			n.add(c)
-		}
-	}
-}
-
-// Command runs argv for each notice, in /, without a shell. The notice is in its environment
-// (SLUICE_NOTICE_ID, _KIND, _TITLE, _BODY, _REPO, _RUN, _GATE, _URGENCY, and _ESCALATED, 1 or
-// empty) and, as JSON, on its standard input. Its process group is killed when it ends, or after
-// ten seconds. Exit code 0 means delivered. Empty means no command.
-func Command(argv []string) Option {
-	return func(n *Notifier) {
-		if len(argv) > 0 {
-			n.add(&command{argv: argv, limit: commandLimit})
-		}
-	}
-}
-
-// With adds the caller's own channel.
-func With(c Channel) Option { return func(n *Notifier) { n.add(c) } }
-
-// Log sets the receiver of log lines. Each notice gets one with what "notified", and another one
-// for each channel that finishes after Send gave up on it, with what describing that. The receiver
-// may be called concurrently.
-func Log(line func(n Notice, what string)) Option {
-	return func(n *Notifier) { n.log = line }
-}
-
-// Late sets the receiver of results that come after Send gave up on them. It may be called
-// concurrently.
-func Late(took func(n Notice, r Result)) Option {
-	return func(n *Notifier) { n.late = took }
-}
-
-// Reserve keeps the channels of these names for escalated notices.
-func Reserve(names ...string) Option {
-	return func(n *Notifier) { n.kept = append(n.kept, names...) }
+	Reserved []string // names of channels for escalated notices only
+	// Late receives results that come after Send gave up on them. It may be called concurrently.
+	Late func(n Notice, r Result)
 }
 
 // New returns a Notifier. Close it to end its running work.
-func New(opts ...Option) *Notifier {
-	n := &Notifier{}
+func New(o Options) *Notifier {
+	n := &Notifier{opt: o}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
-	for _, opt := range opts {
-		opt(n)
+	if o.Log != nil { // results begin with the channel that cannot be switched off
+		n.add(logChannel{o.Log})
 	}
-	if n.log != nil { // first, so that results begin with the channel that cannot be switched off
-		n.lanes = append([]lane{newLane(logChannel{n.log})}, n.lanes...)
+	if len(o.Command) > 0 {
+		n.add(&command{argv: o.Command, limit: commandLimit})
+	}
+	if o.Webhook.URL != "" {
+		n.add(newWebhook(o.Webhook, n.tellLate))
+	}
+	if len(o.Desktop) > 0 {
+		c := NewDesk(o.Desktop, nil).Channel(nil).(*desktop)
+		c.own = true
+		n.add(c)
+	}
+	for _, c := range o.Channels {
+		n.add(c)
 	}
 	return n
 }
 
-func (n *Notifier) add(c Channel) { n.lanes = append(n.lanes, newLane(c)) }
-
-func newLane(c Channel) lane {
-	return lane{channel: c, places: make(chan struct{}, maxInFlight)}
+func (n *Notifier) add(c Channel) {
+	n.lanes = append(n.lanes, lane{channel: c, places: make(chan struct{}, maxInFlight)})
 }
 
 // logChannel is the log line as a channel: it may block like any other.

@@ -33,14 +33,13 @@ func TestChannelsDoNotDelayOneAnother(t *testing.T) {
 		release := make(chan struct{})
 		var lines []string
 		var mu sync.Mutex
-		n := New(
-			With(fake{"deaf", func(context.Context, Notice) error { <-release; return errors.New("no \x1b[31muse") }}),
-			With(fake{"slow", func(ctx context.Context, _ Notice) error { <-ctx.Done(); return ctx.Err() }}),
-			With(fake{"quick", func(context.Context, Notice) error { return nil }}),
-			With(fake{"broken", func(context.Context, Notice) error { panic("oh\nno") }}),
-			With(fake{"wordless", func(context.Context, Notice) error { return errors.New("\x00") }}),
-			Log(func(_ Notice, what string) { mu.Lock(); defer mu.Unlock(); lines = append(lines, what) }),
-		)
+		n := New(Options{Channels: []Channel{
+			fake{"deaf", func(context.Context, Notice) error { <-release; return errors.New("no \x1b[31muse") }},
+			fake{"slow", func(ctx context.Context, _ Notice) error { <-ctx.Done(); return ctx.Err() }},
+			fake{"quick", func(context.Context, Notice) error { return nil }},
+			fake{"broken", func(context.Context, Notice) error { panic("oh\nno") }},
+			fake{"wordless", func(context.Context, Notice) error { return errors.New("\x00") }},
+		}, Log: func(_ Notice, what string) { mu.Lock(); defer mu.Unlock(); lines = append(lines, what) }})
 		began := time.Now()
 		results := n.Send(t.Context(), Notice{Title: "x"})
 		if took := time.Since(began); took != sendLimit {
@@ -76,7 +75,7 @@ func TestChannelsDoNotDelayOneAnother(t *testing.T) {
 func TestSendEndsSoonAfterItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		n := New(With(fake{"deaf", func(context.Context, Notice) error { <-release; return nil }}))
+		n := New(Options{Channels: []Channel{fake{"deaf", func(context.Context, Notice) error { <-release; return nil }}}})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
@@ -95,7 +94,7 @@ func TestAStuckChannelHoldsABoundedNumber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var held atomic.Int32
-		n := New(With(fake{"deaf", func(context.Context, Notice) error { held.Add(1); <-release; return nil }}))
+		n := New(Options{Channels: []Channel{fake{"deaf", func(context.Context, Notice) error { held.Add(1); <-release; return nil }}}})
 		var wg sync.WaitGroup
 		var dropped atomic.Int32
 		for range 50 {
@@ -120,7 +119,7 @@ func TestAStuckChannelHoldsABoundedNumber(t *testing.T) {
 
 func TestClosedNotifierRefuses(t *testing.T) {
 	t.Parallel()
-	n := New(With(fake{"x", func(context.Context, Notice) error { return nil }}))
+	n := New(Options{Channels: []Channel{fake{"x", func(context.Context, Notice) error { return nil }}}})
 	if err := n.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +132,7 @@ func TestClosedNotifierRefuses(t *testing.T) {
 func TestFinishLetsWhatIsUnderWayEnd(t *testing.T) {
 	t.Parallel()
 	began, release := make(chan struct{}), make(chan struct{})
-	n := New(With(fake{"slow", func(ctx context.Context, _ Notice) error {
+	n := New(Options{Channels: []Channel{fake{"slow", func(ctx context.Context, _ Notice) error {
 		close(began)
 		select {
 		case <-release:
@@ -141,7 +140,7 @@ func TestFinishLetsWhatIsUnderWayEnd(t *testing.T) {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-	}}))
+	}}}})
 	sent, finished := make(chan []Result, 1), make(chan struct{})
 	go func() { sent <- n.Send(t.Context(), Notice{}) }()
 	<-began
@@ -161,7 +160,7 @@ func TestFinishLetsWhatIsUnderWayEnd(t *testing.T) {
 
 func TestCloseEndsWhatRuns(t *testing.T) {
 	t.Parallel()
-	n := New(With(&command{argv: []string{"env", mark(t), "sleep", "300"}, limit: commandLimit}))
+	n := New(Options{Channels: []Channel{&command{argv: []string{"env", mark(t), "sleep", "300"}, limit: commandLimit}}})
 	sent := make(chan []Result, 1)
 	go func() { sent <- n.Send(context.Background(), Notice{}) }()
 	waitFor(t, "a place taken", func() bool { return len(n.lanes[0].places) == 1 })
@@ -175,14 +174,14 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 
 func TestNoChannels(t *testing.T) {
 	t.Parallel()
-	if r := New(Desktop(nil), Command(nil)).Send(context.Background(), Notice{}); len(r) != 0 {
+	if r := New(Options{}).Send(context.Background(), Notice{}); len(r) != 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
 func TestPanickingLogHarmsNothing(t *testing.T) {
 	t.Parallel()
-	n := New(Log(func(Notice, string) { panic("disk full") }), With(fake{"x", func(context.Context, Notice) error { return nil }}))
+	n := New(Options{Log: func(Notice, string) { panic("disk full") }, Channels: []Channel{fake{"x", func(context.Context, Notice) error { return nil }}}})
 	r := n.Send(context.Background(), Notice{})
 	if r[0].OK || !strings.Contains(r[0].Why, "disk full") || !r[1].OK {
 		t.Errorf("%+v", r)
@@ -193,7 +192,7 @@ func TestNoticeIsCleanedForEveryChannel(t *testing.T) {
 	conform.Rule(t, "4-trust text", "a notice is cleaned")
 	t.Parallel()
 	var got Notice
-	n := New(With(fake{"x", func(_ context.Context, n Notice) error { got = n; return nil }}))
+	n := New(Options{Channels: []Channel{fake{"x", func(_ context.Context, n Notice) error { got = n; return nil }}}})
 	n.Send(context.Background(), Notice{
 		ID: "i\x00d", Kind: "ga\x1bcte", Title: "a\nb", Body: "c\n\u202ed", Run: "r\n", Gate: strings.Repeat("g", 500), Urgency: "loud",
 	})
@@ -210,7 +209,7 @@ func TestNoticeIsCleanedForEveryChannel(t *testing.T) {
 // commandResult sends a notice through a real command.
 func commandResult(t *testing.T, limit time.Duration, argv ...string) Result {
 	t.Helper()
-	n := New(With(&command{argv: append([]string{"env", mark(t)}, argv...), limit: limit}))
+	n := New(Options{Channels: []Channel{&command{argv: append([]string{"env", mark(t)}, argv...), limit: limit}}})
 	r := n.Send(context.Background(), Notice{
 		ID: "n-7", Kind: KindHuman, Title: "Gate XG-1 needs you", Body: "two\nlines & <b>", Run: "r-1", Gate: "XG-1", Urgency: UrgencyCritical,
 	})
@@ -269,7 +268,7 @@ func TestCommandThatGoesWrong(t *testing.T) {
 			}
 		})
 	}
-	n := New(Command([]string{"/no/such/program"}))
+	n := New(Options{Command: []string{"/no/such/program"}})
 	if r := n.Send(context.Background(), Notice{}); r[0].OK || !strings.Contains(r[0].Why, "no such file") {
 		t.Errorf("missing program: %+v", r)
 	}
@@ -279,7 +278,7 @@ func TestCommandThatGoesWrong(t *testing.T) {
 // what the person's program would find beside itself, as a json.py for python -c.
 func TestCommandRunsNothingOfTheRepo(t *testing.T) {
 	t.Chdir(t.TempDir())
-	n := New(Command([]string{"sh", "-c", `echo "$(pwd -P) $PWD"; false`}))
+	n := New(Options{Command: []string{"sh", "-c", `echo "$(pwd -P) $PWD"; false`}})
 	if r := n.Send(t.Context(), Notice{}); !strings.HasSuffix(r[0].Why, ": / /") {
 		t.Errorf("%+v", r)
 	}
@@ -293,7 +292,7 @@ func TestCommandWhoseChildLeftTheGroup(t *testing.T) {
 		t.Skip("needs: setsid (apt-get install util-linux)")
 	}
 	left := filepath.Join(t.TempDir(), "left")
-	n := New(Command([]string{"sh", "-c", `setsid sh -c 'touch "$0"; exec sleep 5' "$0" & until [ -e "$0" ]; do :; done`, left}))
+	n := New(Options{Command: []string{"sh", "-c", `setsid sh -c 'touch "$0"; exec sleep 5' "$0" & until [ -e "$0" ]; do :; done`, left}})
 	if r := n.Send(context.Background(), Notice{}); !r[0].OK || r[0].Took > 4*time.Second {
 		t.Errorf("%+v", r)
 	}

@@ -11,7 +11,6 @@ import (
 	"sluice/internal/text"
 )
 
-// indexed is a result and its lane.
 type indexed struct {
 	lane   int
 	result Result
@@ -55,7 +54,7 @@ func (n *Notifier) Send(ctx context.Context, notice Notice) []Result {
 func (n *Notifier) meant(notice Notice) []lane {
 	return slices.DeleteFunc(slices.Clone(n.lanes), func(l lane) bool {
 		_, stands := l.channel.(dismisser)
-		return notice.Again && !stands || !notice.Escalated && slices.Contains(n.kept, l.channel.Name())
+		return notice.Again && !stands || !notice.Escalated && slices.Contains(n.opt.Reserved, l.channel.Name())
 	})
 }
 
@@ -137,17 +136,17 @@ func (n *Notifier) tellLate(notice Notice, r Result) {
 		return
 	}
 	defer func() { _ = recover() }() // a fault of the log must not end the daemon
-	if n.late != nil {
-		n.late(notice, r)
+	if n.opt.Late != nil {
+		n.opt.Late(notice, r)
 	}
-	if n.log == nil {
+	if n.opt.Log == nil {
 		return
 	}
 	if r.OK {
-		n.log(notice, fmt.Sprintf("%s: delivered after %s", r.Channel, r.Took.Round(time.Millisecond)))
+		n.opt.Log(notice, fmt.Sprintf("%s: delivered after %s", r.Channel, r.Took.Round(time.Millisecond)))
 		return
 	}
-	n.log(notice, fmt.Sprintf("%s: not delivered: %s", r.Channel, r.Why))
+	n.opt.Log(notice, fmt.Sprintf("%s: not delivered: %s", r.Channel, r.Why))
 }
 
 // errHung marks the error of a channel that did not answer in time; the message says so in its own

@@ -209,29 +209,12 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.kept.Write(p)
 }
 
-// Webhook calls a hook for each notice. The first try is part of Send. After a temporary failure
-// (the network, 429, 5xx) it retries in the background, five times with growing pauses; [Late]
-// reports the outcome. Redirects are not followed. No error contains a secret. An empty URL means
-// no webhook.
-func Webhook(h Hook) Option {
-	return func(n *Notifier) {
-		if h.URL == "" {
-			return
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		n.add(&webhook{hook: h, getenv: os.LookupEnv, ctx: ctx, cancel: cancel, late: n.tellLate,
-			waiting: make(chan struct{}, hookWaiting),
-			client: &http.Client{
-				Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
-					ForceAttemptHTTP2: true, ResponseHeaderTimeout: hookTry, MaxResponseHeaderBytes: 64 << 10},
-				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			}})
-	}
-}
-
 // WebhookChannel is the name of a webhook in a Result.
 const WebhookChannel = "webhook"
 
+// webhook calls a hook for each notice. The first try is part of Send. After a temporary failure
+// (the network, 429, 5xx) it retries in the background, five times with growing pauses; late gets
+// the outcome. Redirects are not followed. No error contains a secret.
 type webhook struct {
 	hook    Hook
 	getenv  func(string) (string, bool)
@@ -242,6 +225,17 @@ type webhook struct {
 	ctx    context.Context // of retries
 	cancel context.CancelFunc
 	work   sync.WaitGroup
+}
+
+func newWebhook(h Hook, late func(Notice, Result)) *webhook {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &webhook{hook: h, getenv: os.LookupEnv, ctx: ctx, cancel: cancel, late: late,
+		waiting: make(chan struct{}, hookWaiting),
+		client: &http.Client{
+			Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
+				ForceAttemptHTTP2: true, ResponseHeaderTimeout: hookTry, MaxResponseHeaderBytes: 64 << 10},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}}
 }
 
 func (w *webhook) Name() string { return WebhookChannel }

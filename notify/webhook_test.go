@@ -17,9 +17,9 @@ import (
 )
 
 // hooked is the webhook of a hook, with an environment of its own.
-func hooked(t *testing.T, h Hook, env map[string]string, opts ...Option) (*Notifier, *webhook) {
+func hooked(t *testing.T, h Hook, env map[string]string) (*Notifier, *webhook) {
 	t.Helper()
-	n := New(append(opts, Webhook(h))...)
+	n := New(Options{Webhook: h})
 	w := n.lanes[len(n.lanes)-1].channel.(*webhook)
 	w.getenv = func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 	t.Cleanup(func() {
@@ -203,7 +203,7 @@ func retried(t *testing.T, answer func(try int) (*http.Response, error)) (times 
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		began := time.Now()
-		n := New(Webhook(Hook{URL: "https://example.org/"}), Late(func(_ Notice, r Result) { mu.Lock(); defer mu.Unlock(); late = append(late, r) }))
+		n := New(Options{Webhook: Hook{URL: "https://example.org/"}, Late: func(_ Notice, r Result) { mu.Lock(); defer mu.Unlock(); late = append(late, r) }})
 		n.lanes[0].channel.(*webhook).client.Transport = transport(func(r *http.Request) (*http.Response, error) {
 			mu.Lock()
 			times = append(times, time.Since(began))
@@ -267,7 +267,7 @@ func TestWebhookIsTriedAgain(t *testing.T) {
 // ends them.
 func TestWebhookPilesUpNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := New(Webhook(Hook{URL: "https://example.org/"}))
+		n := New(Options{Webhook: Hook{URL: "https://example.org/"}})
 		w := n.lanes[0].channel.(*webhook)
 		w.client.Transport = transport(func(*http.Request) (*http.Response, error) { return reply(500), nil })
 		dropped := 0
@@ -322,15 +322,15 @@ func TestReservedChannels(t *testing.T) {
 	t.Parallel()
 	var got []string
 	var mu sync.Mutex
-	channel := func(name string) Option {
-		return With(fake{name, func(_ context.Context, n Notice) error {
+	channel := func(name string) Channel {
+		return fake{name, func(_ context.Context, n Notice) error {
 			mu.Lock()
 			defer mu.Unlock()
 			got = append(got, name+" "+n.Title)
 			return nil
-		}})
+		}}
 	}
-	n := New(channel("a"), channel("b"), Reserve("b", "none"))
+	n := New(Options{Channels: []Channel{channel("a"), channel("b")}, Reserved: []string{"b", "none"}})
 	if r := n.Send(t.Context(), Notice{Title: "1"}); len(r) != 1 || r[0].Channel != "a" {
 		t.Errorf("%+v", r)
 	}

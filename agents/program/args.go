@@ -101,7 +101,6 @@ func proxies() []string {
 		"all_proxy", "no_proxy"}
 }
 
-// args collects arguments.
 type args struct{ given, out []string }
 
 func (a *args) add(words ...string) { a.out = append(a.out, words...) }

@@ -262,7 +262,6 @@ func (r Result) Class(code int, stderr string) (class Class, why string, reset t
 	return Good, "", time.Time{}
 }
 
-// input is a tool's input.
 type input map[string]json.RawMessage
 
 func members(of json.RawMessage) (in input) {

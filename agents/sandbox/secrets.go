@@ -45,7 +45,6 @@ type secrets struct {
 	seen  time.Time // … and of the last check
 }
 
-// now returns the current secrets.
 func (s *secrets) now() ([]secret, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -134,15 +134,15 @@ func tryNotice(ctx context.Context, a *app, n notify.Notice) (err error) {
 	}
 	hook := s.Notify.Webhook.Hook()
 	hook.Once = true // this process does not wait for a second try
-	options := []notify.Option{notify.Command(s.Notify.Command), notify.Webhook(hook)}
+	o := notify.Options{Command: s.Notify.Command, Webhook: hook}
 	if s.Notify.Desktop {
 		self, err := os.Executable()
 		if err != nil {
 			return err
 		}
-		options = append(options, notify.Desktop([]string{self, serve.NotifyHelper}))
+		o.Desktop = []string{self, serve.NotifyHelper}
 	}
-	sender := notify.New(options...)
+	sender := notify.New(o)
 	defer func() { err = errors.Join(err, sender.Close()) }()
 	results := sender.Send(ctx, n)
 	if a.JSON {

@@ -37,12 +37,11 @@ func Agents(con *console.Console, root string, s settings.Settings, there func(*
 	}
 	here := installed(con, root, s)
 	for _, a := range here {
+		starts := text.Line(a.file)
 		if behind := program.Native(a.format, a.file); behind != a.file {
-			out = append(out, Fine("agents", "%s starts %s, the program behind %s", a.name, text.Line(behind),
-				text.Line(a.file)))
-		} else {
-			out = append(out, Fine("agents", "%s starts %s", a.name, text.Line(a.file)))
+			starts = text.Line(behind) + ", the program behind " + starts
 		}
+		out = append(out, Fine("agents", "%s starts %s", a.name, starts))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Roles)) {
 		if args := s.Roles[name].Args; len(args) > 0 {

@@ -65,22 +65,24 @@ func (s *liveSettings) read() error {
 			s.retired = slices.DeleteFunc(s.retired, func(n *notify.Notifier) bool { return n == old })
 		})
 	}
-	s.notifier = notify.New(s.channels(next.Notify)...)
+	s.notifier = notify.New(s.channels(next.Notify))
 	return nil
 }
 
-func (s *liveSettings) channels(n settings.Notify) []notify.Option {
-	options := []notify.Option{notify.Command(n.Command), notify.Log(func(n notify.Notice, what string) {
-		s.parts.log.Info().Str("repo", s.root).Str("run", n.Run).Str("gate", n.Gate).Str("kind", n.Kind).Str("title",
-			n.Title).Str("body", n.Body).Msg(what)
-	})}
-	options = append(options, notify.Webhook(n.Webhook.Hook()), notify.Late(func(_ notify.Notice, r notify.Result) {
-		if world := s.world.Load(); world != nil {
-			world.Reached(r)
-		}
-	}))
+// channels returns how people are notified by the settings.
+func (s *liveSettings) channels(n settings.Notify) notify.Options {
+	o := notify.Options{Command: n.Command, Webhook: n.Webhook.Hook(),
+		Log: func(n notify.Notice, what string) {
+			s.parts.log.Info().Str("repo", s.root).Str("run", n.Run).Str("gate", n.Gate).Str("kind", n.Kind).Str("title",
+				n.Title).Str("body", n.Body).Msg(what)
+		},
+		Late: func(_ notify.Notice, r notify.Result) {
+			if world := s.world.Load(); world != nil {
+				world.Reached(r)
+			}
+		}}
 	if n.Escalate.After > 0 {
-		options = append(options, notify.Reserve(n.Escalate.To...))
+		o.Reserved = n.Escalate.To
 	}
 	if n.Desktop {
 		if s.desktop == nil {
@@ -90,12 +92,12 @@ func (s *liveSettings) channels(n settings.Notify) []notify.Option {
 				}
 			})
 		}
-		options = append(options, notify.With(s.desktop))
+		o.Channels = []notify.Channel{s.desktop}
 	} else if s.desktop != nil {
 		s.parts.desk.Forget(s.desktop)
 		s.desktop = nil
 	}
-	return options
+	return o
 }
 
 func (s *liveSettings) now() settings.Settings {
@@ -129,7 +131,6 @@ const (
 	alarmPause = 2 * time.Second
 )
 
-// engine returns the settings of the engine.
 func (s *liveSettings) engine() engine.Config { return s.now().Engine() }
 
 // reload reads the settings again, whether or not a file has changed. On an error the old ones stay.

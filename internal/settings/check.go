@@ -280,7 +280,6 @@ func (c *checker) numbers() {
 	}
 }
 
-// notify checks how people are notified.
 func (c *checker) notify() {
 	n := c.s.Notify
 	for key, argv := range map[string][]string{"notify.command": n.Command, "notify.terminal": n.Terminal} {
@@ -320,7 +319,6 @@ func (c *checker) notify() {
 	}
 }
 
-// network checks a role's network.
 func (c *checker) network(at string, hosts []string) {
 	for _, h := range hosts {
 		switch {
@@ -335,7 +333,6 @@ func (c *checker) network(at string, hosts []string) {
 	}
 }
 
-// sandbox checks the sandbox's settings.
 func (c *checker) sandbox() {
 	s := c.s.Sandbox
 	modes := []string{SandboxAuto, SandboxOn, SandboxOff}

@@ -256,7 +256,6 @@ func oneAsList(from, to reflect.Type, v any) (any, error) {
 // builtInName is the origin of a value that nobody set.
 const builtInName = "built-in"
 
-// builtInLayer returns the defaults.
 func builtInLayer() layer {
 	raw, err := json.Marshal(Default())
 	values := map[string]any{}

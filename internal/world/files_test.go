@@ -127,7 +127,7 @@ func TestNotify(t *testing.T) {
 	conform.Rule(t, "4-trust shown", "a notice says that the gate is unprotected")
 	b := newBench(t, gateSpec)
 	var got []notify.Notice
-	n := notify.New(notify.Log(func(n notify.Notice, what string) { got = append(got, n) }), notify.Command([]string{"sh", "-c", "exit 3"}))
+	n := notify.New(notify.Options{Log: func(n notify.Notice, what string) { got = append(got, n) }, Command: []string{"sh", "-c", "exit 3"}})
 	defer n.Close()
 	b.notifier = n
 	j := b.reviewJob("G", 1)

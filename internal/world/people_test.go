@@ -63,7 +63,7 @@ func (b *board) gone() string {
 // onBoard connects the bench's world to a desktop.
 func onBoard(b *bench) *board {
 	d := &board{}
-	n := notify.New(notify.With(d))
+	n := notify.New(notify.Options{Channels: []notify.Channel{d}})
 	b.t.Cleanup(func() { _ = n.Close() })
 	b.notifier = n
 	return d

@@ -33,7 +33,7 @@ func TestNoticeNamesThePage(t *testing.T) {
 func TestNoticeCounts(t *testing.T) {
 	for want, n := range map[string][2]int{"1 file changed.": {1, 3}, "4 files changed.": {4, 0}, "1 declared output, no other file changed.": {0, 1}, "2 declared outputs, no other file changed.": {0, 2}} {
 		p := New(Options{Files: func(string, string, int) (changed, declared int) { return n[0], n[1] }})
-		got := p.reviewed(job.Job{Effect: engine.Effect{Notice: &engine.Notice{Run: "w-1", Step: "A"}}, Attempt: &engine.Attempt{N: 1}})
+		got := p.reviewed(job.Job{Effect: engine.Effect{Notice: &engine.Notice{Run: "w-1", Step: "A"}}, Attempt: &engine.Attempt{N: 1}}, wordsMost)
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("%v: %q, want %q", n, got, want)
 		}

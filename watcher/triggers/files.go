@@ -209,7 +209,6 @@ func (t *Triggers) watch(globs []string) (watches []*watcher.FileWatch) {
 	return watches
 }
 
-// unwatch ends the watches.
 func (t *Triggers) unwatch(watches []*watcher.FileWatch) {
 	for _, w := range watches {
 		t.follow(w.Key(), -1)
