@@ -43,7 +43,7 @@ func TestCgroupsOfKilledShimsGo(t *testing.T) {
 	killed, leaves, stays := procs[0], procs[1], procs[2]
 	stray, held := cgroupOf(t, killed), cgroupOf(t, stays)
 	cgroupOf(t, leaves)
-	if err := syscall.Kill(killed.Pid(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(killed.id.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the killed one lets go", func() bool {
@@ -65,14 +65,14 @@ func TestCgroupsOfKilledShimsGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := syscall.Kill(leaves.Pid(), syscall.SIGTERM); err != nil { // a shim that ends cleans up
+	if err := syscall.Kill(leaves.id.Pid, syscall.SIGTERM); err != nil { // a shim that ends cleans up
 		t.Fatal(err)
 	}
 	eventually(t, "the killed one's cgroup goes", func() bool {
 		_, err := os.Stat(stray)
 		return errors.Is(err, fs.ErrNotExist)
 	})
-	eventually(t, "the shim goes", func() bool { return !runs(leaves.Pid()) })
+	eventually(t, "the shim goes", func() bool { return !runs(leaves.id.Pid) })
 	for _, dir := range []string{held, young} {
 		if _, err := os.Stat(dir); err != nil {
 			t.Error(err)

@@ -32,7 +32,7 @@ func TestDescriptors(t *testing.T) {
 			t.Errorf("descriptor %q: %v, want %v:\n%s", fd, got, want, content(t, filepath.Join(spec.Cwd, "fds")))
 		}
 	}
-	shim := "/proc/" + strconv.Itoa(p.Pid())
+	shim := "/proc/" + strconv.Itoa(p.id.Pid)
 	fds, _ := os.ReadDir(shim + "/fd")
 	for _, fd := range fds {
 		target, _ := os.Readlink(shim + "/fd/" + fd.Name())
@@ -85,7 +85,7 @@ func TestTerminalSignalsDoNotReachIt(t *testing.T) {
 	daemon.Wait()
 	p := ensure(t, newRunner(), spec)
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} { // even sent to it directly, it is ignored
-		syscall.Kill(p.Pid(), sig)
+		syscall.Kill(p.id.Pid, sig)
 	}
 	os.WriteFile(filepath.Join(spec.Cwd, "go"), nil, 0o600)
 	if e := wait(t, p); e.Code != 8 || e.Lost || e.Stopped {
@@ -109,7 +109,7 @@ func TestNoDescriptorsLeft(t *testing.T) {
 		if script == "exit 3" {
 			continue
 		}
-		if _, err := readExit(spec.Dir); err == nil || len(withToken(spec.Token)) == 0 || !runs(p.Pid()) {
+		if _, err := readExit(spec.Dir); err == nil || len(withToken(spec.Token)) == 0 || !runs(p.id.Pid) {
 			t.Error("a live launch was ended")
 		}
 	}

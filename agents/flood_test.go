@@ -37,7 +37,7 @@ func TestFlood(t *testing.T) {
 	if most > 2*limit+1024 {
 		t.Errorf("%d bytes on disk, limit %d per stream", most, limit)
 	}
-	status := content(t, "/proc/"+strconv.Itoa(p.Pid())+"/status")
+	status := content(t, "/proc/"+strconv.Itoa(p.id.Pid)+"/status")
 	rss, _ := strconv.Atoi(regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindStringSubmatch(status)[1])
 	t.Logf("the shim's memory: %d kB", rss)
 	if rss > 64<<10 {
@@ -73,7 +73,7 @@ func TestFloodOfAKilledShim(t *testing.T) {
 	spec.MaxOutput = 64 << 10
 	p := ensure(t, newRunner(), spec)
 	eventually(t, "the tail is there", func() bool { return strings.Contains(string(Tail(spec.Dir, 100)), "\x00last\n") })
-	if err := syscall.Kill(p.Pid(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(p.id.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if e := wait(t, p); !e.Lost {

@@ -57,10 +57,10 @@ func TestAShimTakesOneLaunchAfterTheOther(t *testing.T) {
 		if e := wait(t, p); e.Code != i || e.Signal != "" || e.NotStarted != "" || e.Lost || e.Stopped || e.Started.IsZero() || e.Ended.Before(e.Started) {
 			t.Errorf("launch %d: %+v", i, e)
 		}
-		if pid != 0 && p.Pid() != pid {
-			t.Errorf("launch %d has shim %d, not %d", i, p.Pid(), pid)
+		if pid != 0 && p.id.Pid != pid {
+			t.Errorf("launch %d has shim %d, not %d", i, p.id.Pid, pid)
 		}
-		pid = p.Pid()
+		pid = p.id.Pid
 		if got, want := content(t, filepath.Join(s.Dir, "stdout")), fmt.Sprintf("out %d\n", i); !strings.HasPrefix(got, want) {
 			t.Errorf("launch %d: %q", i, got)
 		}
@@ -89,18 +89,18 @@ func TestARestedShimIsLetGo(t *testing.T) {
 	r := warm(t, 2)
 	r.warmFor = 100 * time.Millisecond
 	p, q := ensure(t, r, nth(base, 1, "exec sleep 60")), ensure(t, r, nth(base, 2, "exit 0"))
-	if p.Pid() == q.Pid() {
+	if p.id.Pid == q.id.Pid {
 		t.Fatal("one shim has two launches")
 	}
 	wait(t, q)
-	eventually(t, "the rested one goes", func() bool { return !runs(q.Pid()) })
-	if !runs(p.Pid()) {
+	eventually(t, "the rested one goes", func() bool { return !runs(q.id.Pid) })
+	if !runs(p.id.Pid) {
 		t.Error("the one with a launch has gone too")
 	}
 	if err := r.Stop(testContext(t), nth(base, 1, "")); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "the other goes", func() bool { return !runs(p.Pid()) })
+	eventually(t, "the other goes", func() bool { return !runs(p.id.Pid) })
 	if e := wait(t, ensure(t, r, nth(base, 3, "exit 3"))); e.Code != 3 {
 		t.Errorf("a launch after the rest: %+v", e)
 	}
@@ -116,7 +116,7 @@ func TestAStopReachesItsLaunchAlone(t *testing.T) {
 	wait(t, ensure(t, r, first))
 	p := ensure(t, r, second)
 	old, err := r.Adopt(first.PidFile, "")
-	if err != nil || old.Pid() != p.Pid() {
+	if err != nil || old.id.Pid != p.id.Pid {
 		t.Fatalf("another shim: %v", err)
 	}
 	eventually(t, "the second runs", func() bool { _, err := os.Stat(filepath.Join(base.Cwd, "up")); return err == nil })
@@ -126,7 +126,7 @@ func TestAStopReachesItsLaunchAlone(t *testing.T) {
 		}
 	}
 	// What a late stop of the first would do after all its checks.
-	if err := syscall.Kill(p.Pid(), stopSignal); err != nil {
+	if err := syscall.Kill(p.id.Pid, stopSignal); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(base.Cwd, "go"), nil, 0o600); err != nil {
@@ -196,7 +196,7 @@ func TestWhoAdoptedSeesTheEndThoughTheShimGoesOn(t *testing.T) {
 	}
 	wait(t, p)
 	next := ensure(t, r, nth(base, 2, "exec sleep 60"))
-	if next.Pid() != p.Pid() {
+	if next.id.Pid != p.id.Pid {
 		t.Fatal("another shim")
 	}
 	if err := os.RemoveAll(s.Dir); err != nil { // an agent can
@@ -217,7 +217,7 @@ func TestAShimThatDiedWhileItWaited(t *testing.T) {
 	r := warm(t, 2)
 	first := ensure(t, r, nth(base, 1, "exit 0"))
 	wait(t, first)
-	if err := syscall.Kill(first.Pid(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(first.id.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	p := ensure(t, r, nth(base, 2, "echo x >> starts; exit 4"))
@@ -245,7 +245,7 @@ func TestAClosedRunnerLeavesItsLaunches(t *testing.T) {
 	if e := wait(t, adopted); e.Code != 8 {
 		t.Errorf("%+v", e)
 	}
-	eventually(t, "the shim goes", func() bool { return !runs(p.Pid()) })
+	eventually(t, "the shim goes", func() bool { return !runs(p.id.Pid) })
 }
 
 // TestShimsGoWithADeadDaemon: an idle shim ends at once, one with a launch after it.
@@ -304,7 +304,7 @@ func warmMain(args []string) int {
 		fmt.Println(err)
 		return 1
 	}
-	fmt.Println(idle.Pid(), p.Pid())
+	fmt.Println(idle.id.Pid, p.id.Pid)
 	select {}
 }
 
@@ -315,17 +315,17 @@ func TestATermEndsAShim(t *testing.T) {
 	r := warm(t, 1)
 	p := ensure(t, r, nth(base, 1, "exec sleep 60"))
 	eventually(t, "it runs", func() bool { return len(withToken(base.Token)) > 0 })
-	if err := syscall.Kill(p.Pid(), syscall.SIGTERM); err != nil {
+	if err := syscall.Kill(p.id.Pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if e := wait(t, p); !e.Stopped {
 		t.Errorf("%+v", e)
 	}
-	eventually(t, "it goes", func() bool { return !runs(p.Pid()) })
+	eventually(t, "it goes", func() bool { return !runs(p.id.Pid) })
 	q := ensure(t, r, nth(base, 2, "exit 0"))
 	wait(t, q)
-	if err := syscall.Kill(q.Pid(), syscall.SIGTERM); err != nil {
+	if err := syscall.Kill(q.id.Pid, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the idle one goes", func() bool { return !runs(q.Pid()) })
+	eventually(t, "the idle one goes", func() bool { return !runs(q.id.Pid) })
 }

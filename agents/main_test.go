@@ -56,7 +56,7 @@ func ensureMain(args []string) int {
 		fmt.Println(err)
 		return 1
 	}
-	fmt.Println(p.Pid())
+	fmt.Println(p.id.Pid)
 	bufio.NewReader(os.Stdin).ReadString('\n')
 	return 0
 }

@@ -61,12 +61,5 @@ type Proc struct {
 	dir string
 }
 
-// Key returns the launch's key.
-func (p *Proc) Key() string { return p.id.Key }
-
-// Pid returns the shim's process id, for display. Never signal it: the process may be gone and the
-// number reused.
-func (p *Proc) Pid() int { return p.id.Pid }
-
 // Launched returns when the launch was claimed.
 func (p *Proc) Launched() time.Time { return p.id.Launched }

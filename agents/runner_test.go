@@ -49,7 +49,7 @@ func TestExitIsRecorded(t *testing.T) {
 			if got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
-			if _, err := lookProc(p.Pid()); err == nil {
+			if _, err := lookProc(p.id.Pid); err == nil {
 				t.Error("the shim was not collected")
 			}
 			if again := wait(t, ensure(t, newRunner(), spec)); again.Code != c.want.Code || again.Signal != c.want.Signal {
@@ -97,8 +97,8 @@ func TestAdoptAfterTheRunnerIsGone(t *testing.T) {
 	first := ensure(t, newRunner(), spec)
 	eventually(t, "the command runs", fileHas(filepath.Join(spec.Cwd, "starts"), "start"))
 	second := ensure(t, newRunner(), spec)
-	if first.Pid() != second.Pid() {
-		t.Errorf("adopted pid %d, want %d", second.Pid(), first.Pid())
+	if first.id.Pid != second.id.Pid {
+		t.Errorf("adopted pid %d, want %d", second.id.Pid, first.id.Pid)
 	}
 	if err := os.WriteFile(filepath.Join(spec.Cwd, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestRaceStartsOnce(t *testing.T) {
 				if e, err := p.Wait(testContext(t)); err != nil || e.Code != 0 || e.NotStarted != "" || e.Lost {
 					t.Errorf("round %d: %+v, %v", i, e, err)
 				}
-				pids[n] = p.Pid()
+				pids[n] = p.id.Pid
 			})
 		}
 		both.Wait()

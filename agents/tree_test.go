@@ -74,7 +74,7 @@ func TestStopIsGentleToTheHeld(t *testing.T) {
 	spec := testSpec(t, `trap 'echo bye; exit 0' TERM; echo up > up; kill -STOP $$; while :; do sleep 0.01; done`)
 	p := ensure(t, newRunner(), spec)
 	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
-	procs := treeOf(t, p.Pid())
+	procs := treeOf(t, p.id.Pid)
 	eventually(t, "it is held", fileHas("/proc/"+strconv.Itoa(procs[0].pid)+"/stat", ") T "))
 	if err := p.Stop(testContext(t)); err != nil {
 		t.Fatal(err)
@@ -227,8 +227,8 @@ func TestStopOfAStuckShim(t *testing.T) {
 			case <-done:
 				return
 			default:
-				syscall.Kill(p.Pid(), syscall.SIGSTOP)
-				if !runs(p.Pid()) {
+				syscall.Kill(p.id.Pid, syscall.SIGSTOP)
+				if !runs(p.id.Pid) {
 					return
 				}
 			}
@@ -258,7 +258,7 @@ func TestAShimThatDoesNotGo(t *testing.T) {
 	if l == nil {
 		t.Fatal("the launch is not under way")
 	}
-	if err := syscall.Kill(p.Pid(), syscall.SIGSTOP); err != nil {
+	if err := syscall.Kill(p.id.Pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	rested := make(chan struct{})
@@ -268,7 +268,7 @@ func TestAShimThatDoesNotGo(t *testing.T) {
 	case <-time.After(waitFor):
 		t.Error("it waits for the shim")
 	}
-	eventually(t, "it is killed", func() bool { return !runs(p.Pid()) })
+	eventually(t, "it is killed", func() bool { return !runs(p.id.Pid) })
 	r.Sweep(spec.Token)
 }
 
@@ -276,7 +276,7 @@ func TestAShimThatDoesNotGo(t *testing.T) {
 func TestStopOfAShimThatDoesNotTell(t *testing.T) {
 	t.Parallel()
 	r, spec, p := soonStopped(t)
-	if err := syscall.Kill(p.Pid(), syscall.SIGSTOP); err != nil {
+	if err := syscall.Kill(p.id.Pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.OpenFile(spec.PidFile, os.O_WRONLY|os.O_APPEND, 0)
@@ -292,10 +292,10 @@ func TestStopOfAShimThatDoesNotTell(t *testing.T) {
 	err = p.Stop(testContext(t))
 	r.Sweep(spec.Token) // the tree, which the shim would have ended before writing that
 	if err != nil {
-		syscall.Kill(p.Pid(), syscall.SIGKILL)
+		syscall.Kill(p.id.Pid, syscall.SIGKILL)
 		t.Fatal(err)
 	}
-	if runs(p.Pid()) {
+	if runs(p.id.Pid) {
 		t.Error("the shim is left")
 	}
 	if e := wait(t, p); e.Code != 7 || e.Lost {

@@ -241,7 +241,7 @@ func TestALostTreeThatNeverStandsStill(t *testing.T) {
 	t.Cleanup(func() { endTree(spec.Token, spec.Cwd) })
 	p := ensure(t, noCgroups(), spec)
 	eventually(t, "it is up", fileHas(filepath.Join(spec.Cwd, "up"), "up"))
-	if err := syscall.Kill(p.Pid(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(p.id.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if e := wait(t, p); !e.Lost {

@@ -158,7 +158,7 @@ func deskOn(t *testing.T, address string) (*Desk, *Notifier, chan Press) {
 
 // gateNotice is the notice of a gate's round.
 func gateNotice(slot, title string) Notice {
-	return Notice{Kind: KindHuman, Title: title, Body: "long\nsluice pass G", Brief: "brief <b>", Urgency: UrgencyCritical, Slot: slot,
+	return Notice{Kind: "human", Title: title, Body: "long\nsluice pass G", Brief: "brief <b>", Urgency: UrgencyCritical, Slot: slot,
 		Actions: []Action{{"approve", "Approve"}, {"reject", "Reject"}}}
 }
 

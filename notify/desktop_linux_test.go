@@ -123,7 +123,7 @@ func TestDesktopShowsANotice(t *testing.T) {
 	t.Parallel()
 	address := startBus(t)
 	service := startStub(t, address, nil)
-	r := onDesktop(t, Notice{Kind: KindHuman, Title: "Gate XG-1 needs you", Body: "look at\ndocs/plan.md", Urgency: UrgencyCritical}, t.TempDir(), busVariable+"="+address)
+	r := onDesktop(t, Notice{Kind: "human", Title: "Gate XG-1 needs you", Body: "look at\ndocs/plan.md", Urgency: UrgencyCritical}, t.TempDir(), busVariable+"="+address)
 	if !r.OK || r.Why != "" {
 		t.Fatalf("not shown: %+v", r)
 	}

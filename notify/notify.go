@@ -20,16 +20,8 @@ const (
 	maxInFlight  = 8 // concurrent notices per channel
 )
 
-// Kinds of notice.
-const (
-	KindGate     = "gate"     // a veto window opens
-	KindHuman    = "human"    // a person is asked for a decision
-	KindReminder = "reminder" // a person was asked and has not answered
-	KindRejected = "rejected" // a signal could not be taken in
-	KindEnded    = "ended"    // a run ended
-	KindPaused   = "paused"   // a run waits for a person to fix something
-	KindInfo     = "info"     // anything else, as `sluice notify TEXT`
-)
+// KindInfo is the kind of what is about no run, as `sluice notify TEXT`. The others are the engine's: gate, human, …
+const KindInfo = "info"
 
 // Urgencies of a notice; anything else means normal.
 const (
@@ -49,7 +41,7 @@ const (
 // Notice is a message to a person.
 type Notice struct {
 	ID      string `json:"id,omitempty"`      // its name in the record
-	Kind    string `json:"kind"`              // one of the Kind constants
+	Kind    string `json:"kind"`              // KindInfo, or one of the engine's
 	Title   string `json:"title"`             // one line
 	Body    string `json:"body,omitempty"`    // some lines
 	Run     string `json:"run,omitempty"`     // the run concerned, if any

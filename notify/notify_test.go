@@ -211,7 +211,7 @@ func commandResult(t *testing.T, limit time.Duration, argv ...string) Result {
 	t.Helper()
 	n := New(Options{Channels: []Channel{&command{argv: append([]string{"env", mark(t)}, argv...), limit: limit}}})
 	r := n.Send(context.Background(), Notice{
-		ID: "n-7", Kind: KindHuman, Title: "Gate XG-1 needs you", Body: "two\nlines & <b>", Run: "r-1", Gate: "XG-1", Urgency: UrgencyCritical,
+		ID: "n-7", Kind: "human", Title: "Gate XG-1 needs you", Body: "two\nlines & <b>", Run: "r-1", Gate: "XG-1", Urgency: UrgencyCritical,
 	})
 	if err := n.Close(); err != nil {
 		t.Error(err)

@@ -56,7 +56,7 @@ func TestWebhookSignsWhatItSends(t *testing.T) {
 	url, got := listener(t, nil)
 	n, _ := hooked(t, Hook{URL: url + "/hook?key=${KEY}", Method: "PUT", SecretEnv: "SECRET", Headers: map[string]string{"Authorization": "Bearer ${TOKEN}"}},
 		map[string]string{"KEY": "k1", "SECRET": "s3cret", "TOKEN": "t0ken"})
-	notice := Notice{ID: "w-1/G#1.human-4", Kind: KindHuman, Title: "<b> \"G\" & co", Body: "a\nb", Run: "w-1", Gate: "G", Repo: "shop", Urgency: UrgencyCritical}
+	notice := Notice{ID: "w-1/G#1.human-4", Kind: "human", Title: "<b> \"G\" & co", Body: "a\nb", Run: "w-1", Gate: "G", Repo: "shop", Urgency: UrgencyCritical}
 	if r := byName(t, n.Send(t.Context(), notice), WebhookChannel); !r.OK {
 		t.Fatalf("%+v", r)
 	}
@@ -104,7 +104,7 @@ func TestWebhookBodies(t *testing.T) {
 			t.Errorf("%s: %v", c.body, errs)
 		}
 		n, _ := hooked(t, h, nil)
-		n.Send(t.Context(), Notice{Kind: KindHuman, Title: "G: <a> \"b\"", Body: "x & y", Repo: "shop", Urgency: UrgencyCritical, Escalated: true,
+		n.Send(t.Context(), Notice{Kind: "human", Title: "G: <a> \"b\"", Body: "x & y", Repo: "shop", Urgency: UrgencyCritical, Escalated: true,
 			URL: "https://s.example/r/shop/w-1/g/G"})
 		if r := <-got; r.body != c.want || r.Header.Get("Content-Type") != "text/plain" || r.Header.Get(headerSignature) != "" {
 			t.Errorf("got  %s\nwant %s\n%v", r.body, c.want, r.Header)

@@ -50,9 +50,6 @@ type Rules struct {
 	Page string `json:"page,omitempty"`
 }
 
-// Empty reports whether the rules allow nothing.
-func (r Rules) Empty() bool { return !r.Web && len(r.Hosts)+len(r.Public) == 0 }
-
 // named reports whether rules allow host and port.
 func named(rules []string, host, port string) bool {
 	return slices.ContainsFunc(rules, func(rule string) bool {
