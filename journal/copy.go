@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"io"
 
 	"sluice/internal/fault"
 )
@@ -95,9 +94,7 @@ func (l *Log) Lines(from int64, most int) (lines []byte, last int64, err error) 
 	s := newScanner(l.file, l.name, start, head.end)
 	end := start
 	for s.at.seq < head.seq {
-		if _, err := s.next(); errors.Is(err, io.EOF) {
-			return nil, 0, s.damage("the journal is shorter than it was")
-		} else if err != nil {
+		if _, err := s.more(); err != nil {
 			return nil, 0, err
 		}
 		if end.seq > start.seq && s.at.end-start.end > int64(most) {

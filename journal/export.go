@@ -204,16 +204,13 @@ func WriteLines(to io.Writer, dir string, keep Keep, opt Options) error {
 
 // eachLine passes each line that keep chooses to each. It reads the journal as it is when opened.
 func eachLine(dir string, keep Keep, opt Options, each func(Line) error) error {
-	f, err := opt.fs().Open(path(dir, FileName))
+	name := path(dir, FileName)
+	f, size, err := openSized(opt.fs(), name)
 	if err != nil {
-		return fmt.Errorf("%s: cannot be read: %w", path(dir, FileName), err)
+		return err
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return fmt.Errorf("%s: cannot be measured: %w", path(dir, FileName), err)
-	}
-	s := newScanner(f, path(dir, FileName), point{}, size)
+	s := newScanner(f, name, point{}, size)
 	for {
 		p, err := s.next()
 		if errors.Is(err, io.EOF) {
@@ -381,17 +378,4 @@ func (c *comparison) end() error {
 		return c.fault(FaultExtra, 0, 0)
 	}
 	return c.fault(FaultExtra, l.Seq, l.N)
-}
-
-// regular returns f if it is a regular file, and otherwise closes it.
-func regular(f *os.File) (*os.File, error) {
-	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fault.New("remove it", "it is not a regular file")
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"fmt"
 	"io"
 	"os"
 )
@@ -52,6 +53,20 @@ func (osFS) ReadDir(dir string) ([]string, error) {
 	}
 	defer d.Close()
 	return d.Readdirnames(-1)
+}
+
+// openSized opens a file to read, and measures it.
+func openSized(fsys FS, name string) (File, int64, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: cannot be read: %w", name, err)
+	}
+	size, err := f.Size()
+	if err != nil {
+		f.Close()
+		return nil, 0, fmt.Errorf("%s: cannot be measured: %w", name, err)
+	}
+	return f, size, nil
 }
 
 func wrap(f *os.File, err error) (File, error) {

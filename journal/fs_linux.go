@@ -6,37 +6,24 @@ import (
 )
 
 // syncData calls fdatasync: it syncs the data and the size, but not the file's times.
-func syncData(f *os.File) error {
-	c, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var syncErr error
-	err = c.Control(func(fd uintptr) {
-		for {
-			// Retry only an interrupted call: it has not failed yet.
-			if syncErr = syscall.Fdatasync(int(fd)); syncErr != syscall.EINTR {
-				return
-			}
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return os.NewSyscallError("fdatasync", syncErr)
-}
+func syncData(f *os.File) error { return onFd(f, "fdatasync", syscall.Fdatasync) }
 
 // Reserve allocates blocks behind the file's end without changing its size (FALLOC_FL_KEEP_SIZE).
 func (f osFile) Reserve(offset, size int64) error {
+	const keepSize = 1
+	return onFd(f.File, "fallocate", func(fd int) error { return syscall.Fallocate(fd, keepSize, offset, size) })
+}
+
+// onFd makes a system call with a file. It repeats only an interrupted call, which has not failed yet.
+func onFd(f *os.File, name string, call func(fd int) error) error {
 	c, err := f.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var failed error
 	err = c.Control(func(fd uintptr) {
-		const keepSize = 1
 		for {
-			if failed = syscall.Fallocate(int(fd), keepSize, offset, size); failed != syscall.EINTR {
+			if failed = call(int(fd)); failed != syscall.EINTR {
 				return
 			}
 		}
@@ -44,5 +31,5 @@ func (f osFile) Reserve(offset, size int64) error {
 	if err != nil {
 		return err
 	}
-	return os.NewSyscallError("fallocate", failed)
+	return os.NewSyscallError(name, failed)
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
-	"time"
 
 	"sluice/internal/fault"
 )
@@ -269,5 +268,3 @@ func freeName(names []string, base string) string {
 	}
 	return name
 }
-
-func unixNow() string { return strconv.FormatInt(time.Now().Unix(), 10) }

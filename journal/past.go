@@ -1,9 +1,7 @@
 package journal
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"time"
 )
 
@@ -26,11 +24,7 @@ func (l *Log) CheckPast(rest func(took time.Duration) error) error {
 	for s.at.seq < l.from.seq {
 		began := time.Now()
 		for n := 0; n < markEvery && s.at.seq < l.from.seq; n++ {
-			_, err := s.next()
-			if errors.Is(err, io.EOF) {
-				return s.damage("the journal is shorter than it was")
-			}
-			if err != nil {
+			if _, err := s.more(); err != nil {
 				return err
 			}
 		}
@@ -39,7 +33,7 @@ func (l *Log) CheckPast(rest func(took time.Duration) error) error {
 		}
 	}
 	if s.at.hash != l.from.hash {
-		return s.damage(fmt.Sprintf("record %d is not the one that %s was made after", s.at.seq, snapshotName(s.at.seq)))
+		return s.damage(another(s.at.seq))
 	}
 	return nil
 }

@@ -22,5 +22,13 @@ func openPlain(name string, flag int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return regular(f)
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fault.New("remove it", "it is not a regular file")
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }

@@ -34,12 +34,13 @@ const (
 	headEvent = `","event":`
 	headFacts = `,"facts":[`
 	tailPrev  = `],"prev":"`
-	tailSum   = `","sum":"`
+	tailSum   = `"` + sumKey
+	sumKey    = `,"sum":"`
 	tailEnd   = `"}`
 
 	hexLen    = 2 * sha256.Size
 	atLayout  = "2006-01-02T15:04:05.000000000Z"
-	sumLen    = len(`,"sum":"`) + hexLen + len(tailEnd) // not covered by the sum
+	sumLen    = len(sumKey) + hexLen + len(tailEnd) // not covered by the sum
 	endLen    = len(tailPrev) + hexLen + len(tailSum) + hexLen + len(tailEnd)
 	maxSeqLen = 19
 	// lineRest is the most a line needs beyond appendBody's output; lineOverhead, the most beyond
@@ -145,7 +146,7 @@ func appendLine(buf []byte, p point, body []byte) ([]byte, point) {
 	buf = hex.AppendEncode(buf, p.hash[:])
 	buf = append(buf, '"')
 	sum := sha256.Sum256(buf[start:])
-	buf = append(buf, tailSum[1:]...)
+	buf = append(buf, sumKey...)
 	buf = hex.AppendEncode(buf, sum[:])
 	buf = append(buf, tailEnd...)
 	next := point{seq: p.seq + 1, start: p.end, sum: sum, hash: sha256.Sum256(buf[start:])}
@@ -173,14 +174,14 @@ func (p *parsed) record() Record {
 // has the same form.
 func checkSum(line []byte) ([sha256.Size]byte, error) {
 	n := len(line) - sumLen
-	if n < 0 || string(line[n:n+8]) != `,"sum":"` || string(line[len(line)-2:]) != tailEnd {
+	if n < 0 || string(line[n:n+len(sumKey)]) != sumKey || string(line[len(line)-len(tailEnd):]) != tailEnd {
 		return [sha256.Size]byte{}, errors.New("the line does not end in a sum")
 	}
 	sum := sha256.Sum256(line[:n])
 	var want [hexLen]byte
 	hex.Encode(want[:], sum[:])
 	// Compared as text, so that upper-case hex counts as a change.
-	if string(want[:]) != string(line[n+8:n+8+hexLen]) {
+	if string(want[:]) != string(line[n+len(sumKey):len(line)-len(tailEnd)]) {
 		return sum, errors.New("the sum does not match")
 	}
 	return sum, nil

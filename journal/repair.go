@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strconv"
+	"time"
 
 	"sluice/internal/fault"
 )
@@ -45,7 +47,7 @@ func Repair(dir string, to int64, opt Options) (Repaired, error) {
 	if err != nil {
 		return rep, err
 	}
-	stamp := unixNow()
+	stamp := strconv.FormatInt(time.Now().Unix(), 10)
 	if size > at.end {
 		rep.CutBytes = size - at.end
 		rep.CutFile = path(dir, freeName(names, "journal.cut-"+stamp))
@@ -85,7 +87,7 @@ func lookUp(fsys FS, dir string, f File, name string, names []string,
 	s := newScanner(f, name, point{}, size)
 	for s.at.seq < to {
 		_, err := s.next()
-		if d := (*Damage)(nil); errors.Is(err, io.EOF) || errors.As(err, &d) {
+		if _, broken := errors.AsType[*Damage](err); broken || errors.Is(err, io.EOF) {
 			return at, nil, 0, fmt.Errorf("%s: record %d: %w: the last good one is %d", name, to, ErrNoRecord, s.at.seq)
 		}
 		if err != nil {
@@ -122,11 +124,8 @@ func copyAside(fsys FS, dir, name string, f File, from, to int64) error {
 	if err == nil {
 		err = out.Sync()
 	}
-	if closeErr := out.Close(); err == nil {
-		err = closeErr
+	if err = errors.Join(err, out.Close()); err != nil {
+		return errors.Join(err, fsys.Remove(name))
 	}
-	if err == nil {
-		return fsys.SyncDir(dir)
-	}
-	return errors.Join(err, fsys.Remove(name))
+	return fsys.SyncDir(dir)
 }

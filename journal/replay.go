@@ -1,9 +1,7 @@
 package journal
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"sort"
 )
 
@@ -29,15 +27,11 @@ func (l *Log) ReadOn(fn func(Record) error) error {
 	if err := l.refusal(); err != nil {
 		return err
 	}
-	f, err := l.fs.Open(l.name)
+	f, size, err := openSized(l.fs, l.name)
 	if err != nil {
-		return fmt.Errorf("%s: cannot be read: %w", l.name, err)
+		return err
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return fmt.Errorf("%s: cannot be measured: %w", l.name, err)
-	}
 	s := newScanner(f, l.name, l.head, size)
 	if l.head.seq > 0 {
 		if p, ok := pointAt(f, l.head.start, l.head.end, size); !ok || p != l.head {
@@ -68,10 +62,7 @@ func (l *Log) Replay(from int64, fn func(Record) error) error {
 	s := newScanner(f, l.name, start, head.end)
 	s.own = max(from, 1)
 	for s.at.seq < head.seq {
-		p, err := s.next()
-		if errors.Is(err, io.EOF) {
-			return s.damage("the journal is shorter than it was")
-		}
+		p, err := s.more()
 		if err != nil {
 			return err
 		}

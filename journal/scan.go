@@ -107,6 +107,15 @@ func (s *scanner) next() (parsed, error) {
 	return p, nil
 }
 
+// more is next where another record is known to be there.
+func (s *scanner) more() (parsed, error) {
+	p, err := s.next()
+	if errors.Is(err, io.EOF) {
+		return p, s.damage("the journal is shorter than it was")
+	}
+	return p, err
+}
+
 // readLine returns a line without its newline. whole is false for the rest at the end and for a
 // line over the limit.
 func (s *scanner) readLine() (line []byte, whole bool, err error) {

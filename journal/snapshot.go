@@ -25,7 +25,6 @@ const (
 	snapshotTemp    = "snapshot.tmp"
 	snapshotVersion = 1
 	maxSnapshotHead = 1024
-	snapshotSum     = `,"sum":"`
 )
 
 // snapshot is a file snapshot-<seq>: a first line, then the payload.
@@ -95,7 +94,7 @@ func (l *Log) SaveSnapshot(seq int64, payload []byte) error {
 	}
 	head = head[:len(head)-1]
 	sum := sha256.Sum256(head)
-	head = hex.AppendEncode(append(head, snapshotSum...), sum[:])
+	head = hex.AppendEncode(append(head, sumKey...), sum[:])
 	head = append(head, tailEnd+"\n"...)
 	if err := l.writeSnapshot(seq, head, payload); err != nil {
 		return fmt.Errorf("snapshot of record %d: not saved: %w: the older ones are as they were", seq, err)
@@ -119,10 +118,7 @@ func (l *Log) writeSnapshot(seq int64, head, payload []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = l.fs.Rename(temp, path(l.dir, snapshotName(seq)))
 	}
 	if err != nil {
@@ -161,9 +157,7 @@ func (l *Log) find(seq int64) (point, error) {
 	}
 	s := newScanner(l.file, l.name, from, head.end)
 	for s.at.seq < seq {
-		if _, err := s.next(); errors.Is(err, io.EOF) {
-			return from, s.damage("the journal is shorter than it was")
-		} else if err != nil {
+		if _, err := s.more(); err != nil {
 			return from, err
 		}
 	}
@@ -257,9 +251,13 @@ func (s *snapshot) check(f File, name string, size int64) (point, error) {
 			return point{}, all.damage(shorter(all.at.seq, s.Seq))
 		}
 		return point{}, &Damage{File: name, Line: s.Seq, Offset: s.Start, Good: all.at.seq,
-			Why: fmt.Sprintf("record %d is not the one that %s was made after: the journal was replaced or rewritten",
-				s.Seq, snapshotName(s.Seq))}
+			Why: another(s.Seq) + ": the journal was replaced or rewritten"}
 	}
+}
+
+// another says that a snapshot's record is not the one in the journal.
+func another(seq int64) string {
+	return fmt.Sprintf("record %d is not the one that %s was made after", seq, snapshotName(seq))
 }
 
 // point returns the place in the chain that the snapshot names. It returns false if the record

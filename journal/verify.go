@@ -117,7 +117,7 @@ func checkPoint(s *scanner, snaps []*snapshot, want map[int64]string, rep *Repor
 			continue
 		}
 		if snap.Line != hex.EncodeToString(s.at.hash[:]) || snap.Start != s.at.start || snap.End != s.at.end {
-			return s.wrong(fmt.Sprintf("record %d is not the one that %s was made after", s.at.seq, snapshotName(snap.Seq)))
+			return s.wrong(another(snap.Seq))
 		}
 		rep.Snapshots = append(rep.Snapshots, snap.Seq)
 	}
@@ -130,15 +130,11 @@ func checkPoint(s *scanner, snaps []*snapshot, want map[int64]string, rep *Repor
 
 // behind returns the newest valid snapshot of a record after the good ones; 0: none.
 func behind(fsys FS, name string, good int64, snaps []*snapshot) (newest int64) {
-	f, err := fsys.Open(name)
+	f, size, err := openSized(fsys, name)
 	if err != nil {
 		return 0
 	}
 	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return 0
-	}
 	for _, s := range snaps {
 		if p, ok := s.point(f, size); ok && p.seq > good {
 			newest = max(newest, p.seq)

@@ -11,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"sluice/engine"
+	"sluice/internal/layout"
 )
 
 // handed is the input for compiling a child run's workflow: the vars known when its parent's run
@@ -97,7 +98,7 @@ func (c *naming) placed(v engine.Value, n *yaml.Node) engine.Value {
 	v.Eval = func(env *engine.Env) (any, error) {
 		x, err := eval(env)
 		if err != nil {
-			return nil, fmt.Errorf("%s/%s.yaml:%d: %w", Dir, c.spec.ID, n.Line, err)
+			return nil, fmt.Errorf("%s/%s.yaml:%d: %w", layout.SpecsDir, c.spec.ID, n.Line, err)
 		}
 		return x, nil
 	}

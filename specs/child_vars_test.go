@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/layout"
 	"sluice/tools/conform"
 )
 
@@ -16,7 +17,7 @@ func family(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range files {
-		file := filepath.Join(root, Dir, name+".yaml")
+		file := filepath.Join(root, layout.SpecsDir, name+".yaml")
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -24,7 +25,7 @@ func family(t *testing.T, files map[string]string) string {
 			t.Fatal(err)
 		}
 	}
-	return filepath.Join(root, Dir, "w.yaml")
+	return filepath.Join(root, layout.SpecsDir, "w.yaml")
 }
 
 const oneChild = `workflow: {id: k, vars: {repo: {required: true}, depth: 1, mode: {default: fast, one_of: [fast, full]}, wait: 1m}}

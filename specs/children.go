@@ -9,6 +9,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/ids"
+	"sluice/internal/layout"
 )
 
 // Limits of task lists and child runs.
@@ -30,7 +31,7 @@ type flowReader func(step, id string) (src []byte, file string, err error)
 // below returns the sources in the repo at root.
 func below(root string) sources {
 	return sources{schemas: schemasBelow(root), flows: func(_, id string) ([]byte, string, error) {
-		file := filepath.Join(root, filepath.FromSlash(Dir), id+".yaml")
+		file := filepath.Join(root, filepath.FromSlash(layout.SpecsDir), id+".yaml")
 		src, err := readBounded(file)
 		return src, file, err
 	}}

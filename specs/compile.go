@@ -12,12 +12,6 @@ import (
 	"sluice/internal/ids"
 )
 
-// SignalsDir is the folder of signals; sentinels must be in it.
-const SignalsDir = ".workflow/signals"
-
-// RetryDir is the folder of retry-context files.
-const RetryDir = ".workflow/retry-context"
-
 // The language's own limits. Defaults such as DefaultVetoWindow are in the settings.
 const (
 	maxRestarts = 100

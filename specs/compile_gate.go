@@ -10,6 +10,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/ids"
+	"sluice/internal/layout"
 )
 
 func (c *gateRows) gate(d *gateDoc) {
@@ -133,7 +134,7 @@ func (c *gateRows) fails(d *gateDoc, g *engine.Gate, what string) {
 }
 
 // retryFile is the retry-context file of a gate that names none.
-func retryFile(gate string) string { return RetryDir + "/" + gate + "-attempt-{n}.md" }
+func retryFile(gate string) string { return layout.RetryDir + "/" + gate + "-attempt-{n}.md" }
 
 // retryPath requires {n}, which distinguishes failures, and a file where steps look for it.
 func (c *gateRows) retryPath(t scalar, what string) string {
@@ -142,8 +143,8 @@ func (c *gateRows) retryPath(t scalar, what string) string {
 		return t.value
 	}
 	bad := badPath(v)
-	if bad == "" && path.Dir(path.Clean(v)) != RetryDir {
-		bad = "is not directly in " + RetryDir + "/"
+	if bad == "" && path.Dir(path.Clean(v)) != layout.RetryDir {
+		bad = "is not directly in " + layout.RetryDir + "/"
 	}
 	if bad == "" && strings.Count(v, "{n}") != 1 {
 		bad = "does not hold {n} once: each failure's feedback is a file of its own"
@@ -253,9 +254,11 @@ func (c *naming) collisions() {
 	}
 	for _, g := range c.spec.Gates {
 		words := []string{engine.OutcomePass, engine.OutcomeFail, engine.OutcomeVeto}
-		at := c.steps[g.ID].node()
-		if d := c.gates[g.ID]; d != nil {
-			at = d.ID.node
+		var at *yaml.Node
+		if g.Implicit {
+			at = c.steps[g.ID].ID.node
+		} else {
+			at = c.gates[g.ID].ID.node
 		}
 		for _, r := range g.Routes {
 			words = append(words, r.Outcome)
@@ -269,12 +272,4 @@ func (c *naming) collisions() {
 		}
 		claim(g.RetryContext, "the feedback of gate "+g.ID, at)
 	}
-}
-
-// node returns the node of the step's id; nil for the nil step.
-func (d *stepDoc) node() *yaml.Node {
-	if d == nil {
-		return nil
-	}
-	return d.ID.node
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/layout"
 )
 
 const maxMarkerBytes = 200
@@ -46,7 +47,7 @@ func (c *stepRows) signal(d *stepDoc, s *engine.Step, what string) engine.Signal
 	}
 	switch sig.Type {
 	case engine.SignalFile:
-		sig.Value = SignalsDir + "/" + s.ID + "-done.json"
+		sig.Value = layout.SignalsDir + "/" + s.ID + "-done.json"
 		if value.set() {
 			sig.Value = path.Clean(value.value)
 			if bad := badSentinel(value.value); bad != "" {
@@ -81,12 +82,12 @@ func (c *stepRows) signal(d *stepDoc, s *engine.Step, what string) engine.Signal
 }
 
 func badSentinel(v string) string {
-	name, ok := strings.CutPrefix(v, SignalsDir+"/")
+	name, ok := strings.CutPrefix(v, layout.SignalsDir+"/")
 	switch {
 	case !ok && !strings.ContainsAny(v, `/\`):
-		return "is not in .workflow/signals/: write " + SignalsDir + "/" + v
+		return "is not in " + layout.SignalsDir + "/: write " + layout.SignalsDir + "/" + v
 	case !ok || strings.ContainsAny(name, `/\`):
-		return "is not directly in .workflow/signals/"
+		return "is not directly in " + layout.SignalsDir + "/"
 	case strings.HasPrefix(name, "."):
 		return "begins with a dot: dotfiles are never read"
 	case name == "" || name == "rejected":

@@ -10,6 +10,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/ids"
+	"sluice/internal/layout"
 )
 
 // step compiles one step. Without an id, it is checked as far as possible.
@@ -128,7 +129,7 @@ func (c *stepRows) reads(d *stepDoc, s *engine.Step, what string) {
 		case !o.value.set():
 			c.at(o.path.node, "%s: outputs: %s: %s: give it an answer, and have sluice write the file: "+
 				"{.workflow/runs/${{run}}/files/%s: answer}", what, quote(o.path.value), why, path.Base(o.path.value))
-		case below != ".workflow":
+		case below != layout.WorkflowDir:
 			c.at(o.path.node, "%s: outputs: %s: %s: have sluice write it below .workflow/, as in "+
 				".workflow/runs/${{run}}/files/%s", what, quote(o.path.value), why, path.Base(o.path.value))
 		}

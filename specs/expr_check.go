@@ -116,10 +116,10 @@ func (c *checker) name(n *ast.IdentifierNode) {
 	case slices.Contains(known, n.Value):
 		c.reads = append(c.reads, reading{root: n.Value, fact: c.facts[n], whole: !c.named[n]})
 		c.world.tasks = c.world.tasks || n.Value == "tasks"
-	case c.scope != inVars && slices.Contains(append(inGate.names(), inDone.names()...), n.Value):
-		c.fault(n, "%s is not known here: here are %s", n.Value, strings.Join(known, ", "))
 	case c.scope == inVars:
 		c.fault(n, "%s is not known here: a value that is fixed when the run starts reads vars only", quote(n.Value))
+	case slices.Contains(append(inGate.names(), inDone.names()...), n.Value):
+		c.fault(n, "%s is not known here: here are %s", n.Value, strings.Join(known, ", "))
 	default:
 		all := append(slices.Clone(known), builtinNames()...)
 		hint := c.near(n.Value, all)

@@ -17,10 +17,8 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/fault"
+	"sluice/internal/layout"
 )
-
-// Dir is the folder of a repo's specs, below its root.
-const Dir = ".workflow/specs"
 
 // Load reads a spec. It is pure. It returns either the compiled spec or all faults, sorted by
 // position. file is the name in faults; unless it is "", its base name must be the workflow's id.
@@ -125,7 +123,7 @@ func rootOf(path string) string {
 	if err != nil {
 		abs = path
 	}
-	if root, ok := strings.CutSuffix(filepath.ToSlash(filepath.Dir(abs)), "/"+Dir); ok {
+	if root, ok := strings.CutSuffix(filepath.ToSlash(filepath.Dir(abs)), "/"+layout.SpecsDir); ok {
 		return filepath.FromSlash(root + "/")
 	}
 	return filepath.Dir(abs)
@@ -187,7 +185,7 @@ func reason(err error) string { return "cannot be read: " + fault.WithoutPath(er
 // Find lists the specs of the repo at root, sorted, without dotfiles. A missing folder has no
 // specs.
 func Find(root string) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(Dir)))
+	entries, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(layout.SpecsDir)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -197,7 +195,7 @@ func Find(root string) ([]string, error) {
 	var out []string
 	for _, e := range entries {
 		if filepath.Ext(e.Name()) == ".yaml" && !strings.HasPrefix(e.Name(), ".") && !e.IsDir() {
-			out = append(out, filepath.Join(root, filepath.FromSlash(Dir), e.Name()))
+			out = append(out, filepath.Join(root, filepath.FromSlash(layout.SpecsDir), e.Name()))
 		}
 	}
 	slices.Sort(out)

@@ -9,6 +9,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/cron"
+	"sluice/internal/layout"
 )
 
 // Limits of `on:`.
@@ -147,7 +148,7 @@ func (c onCompiler) globs(l pathList, what string) []string {
 	}
 	out := c.fixedPaths(l, what)
 	for i, g := range out {
-		if g == ".workflow" || strings.HasPrefix(g, ".workflow/") {
+		if g == layout.WorkflowDir || strings.HasPrefix(g, layout.WorkflowDir+"/") {
 			c.at(l.items[i].node, "%s: %s: .workflow/ is not looked at: runs write there", what, quote(g))
 		}
 	}

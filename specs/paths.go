@@ -94,7 +94,7 @@ func badOutput(p string) string {
 	if own := layout.Reserved(p); own != "" {
 		return "is in " + own + ", where agents' values are never written"
 	}
-	if clean := path.Clean(p); strings.EqualFold(clean, ".workflow") || clean == "." {
+	if clean := path.Clean(p); strings.EqualFold(clean, layout.WorkflowDir) || clean == "." {
 		return "is a folder"
 	}
 	return ""

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/internal/layout"
 )
 
 // maxProvided bounds what a setup provides: each is a mount in every launch of a judge.
@@ -30,7 +31,7 @@ func (c *stepRows) setup(d *setupDoc, what string) *engine.Setup {
 	for i, p := range s.Provides {
 		first, _, _ := strings.Cut(strings.ToLower(path.Clean(p)), "/")
 		switch {
-		case first == "." || first == ".git" || first == ".workflow":
+		case first == "." || first == ".git" || first == layout.WorkflowDir:
 			c.at(d.Provides.items[i].node,
 				"%s: provides %s: it is not a setup's to make: name a folder such as node_modules", what, quote(p))
 		case strings.ContainsAny(p, "*?["):

@@ -17,10 +17,6 @@ import (
 	"sluice/internal/text"
 )
 
-// StubsDir is the folder of the stand-in scripts for a repo's workflows, each `<workflow-id>.yaml`,
-// below the repo's root.
-const StubsDir = ".workflow/stubs"
-
 // maxThen bounds how many relaunches a play may describe.
 const maxThen = 20
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/layout"
 	"sluice/internal/stub"
 )
 
@@ -138,7 +139,7 @@ steps:
 
 // TestStubsOfTasksBelow: TASK/STEP may name a step of a run further below the task.
 func TestStubsOfTasksBelow(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), Dir)
+	dir := filepath.Join(t.TempDir(), layout.SpecsDir)
 	for name, text := range map[string]string{
 		"top":   "workflow: {id: top}\nsteps:\n  - {id: parts, workflow: part, for_each: {tasks: to-do.json}, next_step: DONE}\n",
 		"part":  "workflow: {id: part}\nsteps:\n  - {id: code, agent: {type: w, prompt: x}, next_step: check}\n  - {id: check, workflow: check, next_step: DONE}\n",
@@ -167,11 +168,11 @@ func TestStubsOfTemplates(t *testing.T) {
 		if err := os.CopyFS(filepath.Join(dir, ".workflow"), tpl.Files); err != nil {
 			t.Fatal(err)
 		}
-		spec, faults := LoadFile(filepath.Join(dir, Dir, tpl.Name+".yaml"))
+		spec, faults := LoadFile(filepath.Join(dir, layout.SpecsDir, tpl.Name+".yaml"))
 		if len(faults) > 0 {
 			t.Fatal(faults)
 		}
-		if _, faults := LoadStubs(filepath.Join(dir, StubsDir, tpl.Name+".yaml"), spec); len(faults) > 0 {
+		if _, faults := LoadStubs(filepath.Join(dir, layout.StubsDir, tpl.Name+".yaml"), spec); len(faults) > 0 {
 			t.Errorf("%s: %v", tpl.Name, faults)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // carried are the files of a launch that a worker returns, from its folder, with their limits.
 func carried() map[string]int64 {
 	return map[string]int64{"stdout": MaxStream, "stderr": MaxStream, "network.log": agents.DefaultMaxOutput,
-		"answer.json": longestAnswer, layout.OwnDir + "/answer.json": longestAnswer}
+		layout.AnswerName: longestAnswer, layout.OwnDir + "/" + layout.AnswerName: longestAnswer}
 }
 
 // PackOutput writes the output and the answer of an ended launch, as far as they can be read.

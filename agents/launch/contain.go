@@ -270,7 +270,7 @@ func (x *Cage) shownSeat(j Judged, plan *sandbox.Plan) error {
 		plan.Shown = append(plan.Shown, sandbox.Mount{Path: m.At, At: filepath.Join(j.Dir, filepath.FromSlash(m.Path))})
 	}
 	for _, dir := range []string{j.Dir, j.Top} {
-		if at := filepath.Join(dir, ".workflow", "signals"); dir != x.Root && !slices.Contains(plan.Inboxes, at) {
+		if at := layout.InboxOf(dir); dir != x.Root && !slices.Contains(plan.Inboxes, at) {
 			plan.Inboxes = append(plan.Inboxes, at)
 		}
 	}

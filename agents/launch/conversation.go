@@ -38,7 +38,8 @@ type Conversation struct {
 func FindConversation(root, state, run, step string, n, k int) (c Conversation, err error) {
 	l := layout.Layout{Root: root, State: state}
 	var b tree.Begin
-	if err := layout.Load(l.AttemptFile(run, step, n, "begin"), &b); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err = layout.Load(l.AttemptFile(run, step, n, layout.BeganFile), &b)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return c, err
 	}
 	c.Dir = cmp.Or(b.Dir, root)

@@ -34,7 +34,7 @@ func StateWrites(outs []string) ([]string, error) {
 }
 
 func ownFiles(parts []string) bool {
-	return len(parts) >= 4 && parts[1] == "runs" && parts[3] == "files"
+	return len(parts) >= 4 && parts[1] == "runs" && parts[3] == layout.FilesDir
 }
 
 // writable returns the folder directly below .workflow/ that contains an output. Only that is

@@ -45,7 +45,7 @@ func (ls *Launches) Environ(j job.Job, w Who, key string, env []engine.EnvVar,
 	maps.Copy(vars, job.ShellVars(j))
 
 	vars["SLUICE_RUN"], vars["SLUICE_WORKFLOW"] = j.Run, j.RunInfo.Workflow
-	vars["SLUICE_FILES"] = filepath.Join(ls.Path(ls.RunDir(j.Run)), "files")
+	vars["SLUICE_FILES"] = filepath.Join(ls.Path(ls.RunDir(j.Run)), layout.FilesDir)
 	vars[agents.TokenVar] = ls.Token(key)
 	if w.Role != "" {
 		vars["SLUICE_ROLE"] = w.Role
@@ -153,11 +153,11 @@ func roleArgs(root string, w Who) (out []string) {
 // PromptOf returns the absolute paths of a launch's prompt and answer.
 func (ls *Launches) PromptOf(rel string) (prompt, answer string) {
 	dir := ls.Path(rel)
-	answer = filepath.Join(dir, "answer.json")
+	answer = filepath.Join(dir, layout.AnswerName)
 	if box, _ := ls.Box(); box != nil { // the launch reports why there is none
-		answer = filepath.Join(dir, layout.OwnDir, "answer.json")
+		answer = filepath.Join(dir, layout.OwnDir, layout.AnswerName)
 	}
-	return filepath.Join(dir, "prompt.md"), answer
+	return filepath.Join(dir, layout.PromptName), answer
 }
 
 // AnswerFile returns the contents of SLUICE_ANSWER; nil if there is no file.

@@ -19,6 +19,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/health"
+	"sluice/internal/layout"
 	"sluice/internal/mcp"
 	"sluice/internal/prompt"
 	"sluice/internal/text"
@@ -139,7 +140,7 @@ func workOf(ctx context.Context, p *workspace.Workspace, o daemon.Offer) (mcp.Wo
 	var work mcp.Work
 	var raw []byte
 	for end := time.Now().Add(layOutIn); ; {
-		raw, _, err = atomicfile.OpenRegular(p.Root, filepath.Join(rel, "offer.json"), maxOfferFile)
+		raw, _, err = atomicfile.OpenRegular(p.Root, filepath.Join(rel, layout.OfferName), maxOfferFile)
 		if !errors.Is(err, fs.ErrNotExist) || time.Now().After(end) {
 			break
 		}
@@ -154,7 +155,7 @@ func workOf(ctx context.Context, p *workspace.Workspace, o daemon.Offer) (mcp.Wo
 		return work, fault.New(fmt.Sprintf("see `sluice status %s`", o.Run), "%s of %s: its task cannot be read: %w",
 			o.Step, o.Run, err)
 	}
-	raw, _, err = atomicfile.OpenRegular(p.Root, filepath.Join(rel, "prompt.md"), prompt.Max)
+	raw, _, err = atomicfile.OpenRegular(p.Root, filepath.Join(rel, layout.PromptName), prompt.Max)
 	if errors.Is(err, atomicfile.ErrTooLarge) {
 		err = fmt.Errorf("somebody has changed it: a prompt has at most %d bytes", prompt.Max)
 	}

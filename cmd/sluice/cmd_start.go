@@ -14,10 +14,10 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/health"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/workflows"
 	"sluice/internal/workspace"
-	"sluice/specs"
 )
 
 // order is an order to run or start a workflow.
@@ -38,7 +38,7 @@ func (o *order) flags(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.vars, "var", nil, "a value for the workflow: `NAME=VALUE`; repeatable")
 	cmd.Flags().BoolVar(&o.parallel, "parallel", false, "run beside a live run of the same workflow")
 	cmd.Flags().StringVar(&o.stub, "stub", "",
-		"stubs play the agents: no model, no key; script: `FILE`, else "+specs.StubsDir+"/WORKFLOW.yaml")
+		"stubs play the agents: no model, no key; script: `FILE`, else "+layout.StubsDir+"/WORKFLOW.yaml")
 	cmd.Flags().Lookup("stub").NoOptDefVal = workflows.UsualScript
 }
 

@@ -242,7 +242,7 @@ func (js *Judges) changes(ctx context.Context, j job.Job, st *engine.Step, b tre
 		return nil
 	}
 	var c tree.Covered
-	err := layout.Load(js.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), &c)
+	err := layout.Load(js.AttemptFile(j.Run, st.ID, j.Attempt.N, layout.CheckedFile), &c)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && c.Taken.Commit == "" {
 		return nil
 	}

@@ -13,15 +13,23 @@ import (
 
 // renameNew renames src to dst and fails with fs.ErrExist where dst is there.
 func renameNew(src, dst string) error {
-	err := unix.Renameat2(unix.AT_FDCWD, src, unix.AT_FDCWD, dst, unix.RENAME_NOREPLACE)
+	err := renameat2("rename", src, dst, unix.RENAME_NOREPLACE)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return renameByLink(src, dst)
+	}
+	return err
+}
+
+// renameat2 returns errors.ErrUnsupported where old kernels, NFS and some FUSE file systems do not know the flag.
+func renameat2(op, from, to string, flag uint) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, flag)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP):
-		// Old kernels, NFS and some FUSE file systems do not know the flag.
-		return renameByLink(src, dst)
+		return errors.ErrUnsupported
 	}
-	return &os.LinkError{Op: "rename", Old: src, New: dst, Err: err}
+	return &os.LinkError{Op: op, Old: from, New: to, Err: err}
 }
 
 // MountID names the mount that dir is on, never given to another one as long as the machine runs
@@ -125,13 +133,4 @@ func MkdirPlain(dir string, perm fs.FileMode) bool {
 }
 
 // exchange gives each of two files the other's name, in one step; errors.ErrUnsupported where that is not known.
-func exchange(a, b string) error {
-	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP):
-		return errors.ErrUnsupported
-	}
-	return &os.LinkError{Op: "exchange", Old: a, New: b, Err: err}
-}
+func exchange(a, b string) error { return renameat2("exchange", a, b, unix.RENAME_EXCHANGE) }

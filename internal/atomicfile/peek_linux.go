@@ -54,15 +54,8 @@ const resolveCached = 0x20
 const atCwd = ^uintptr(-unix.AT_FDCWD - 1)
 
 func (p *Peek) stat() Stat {
-	mode := fs.ModeDir | fs.FileMode(p.st.Mode)&fs.ModePerm
-	for bit, is := range map[uint16]fs.FileMode{
-		unix.S_ISUID: fs.ModeSetuid, unix.S_ISGID: fs.ModeSetgid, unix.S_ISVTX: fs.ModeSticky,
-	} {
-		if p.st.Mode&bit != 0 {
-			mode |= is
-		}
-	}
 	at := func(t unix.StatxTimestamp) time.Time { return time.Unix(t.Sec, int64(t.Nsec)) }
 	return Stat{Dev: unix.Mkdev(p.st.Dev_major, p.st.Dev_minor), Ino: p.st.Ino, Nlink: uint64(p.st.Nlink), Uid: p.st.Uid,
-		Size: int64(p.st.Size), Mode: mode, ModTime: at(p.st.Mtime), Changed: at(p.st.Ctime)}
+		Size: int64(p.st.Size), Mode: fs.ModeDir | permOf(uint32(p.st.Mode)), ModTime: at(p.st.Mtime),
+		Changed: at(p.st.Ctime)}
 }

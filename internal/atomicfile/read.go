@@ -80,11 +80,8 @@ func Lstat(dir, name string) (Stat, error) {
 	if err != nil {
 		return Stat{}, err
 	}
-	return statOf(info), nil
+	return StatOf(info), nil
 }
-
-// StatOf returns the Stat of what the os package found.
-func StatOf(info fs.FileInfo) Stat { return statOf(info) }
 
 func notRegular(name string, mode fs.FileMode) error {
 	kind := "a special file"

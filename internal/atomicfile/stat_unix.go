@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-func statOf(info fs.FileInfo) Stat {
+// StatOf returns the Stat of what the os package found.
+func StatOf(info fs.FileInfo) Stat {
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		return statSys(sys, info.Mode())
 	}
@@ -28,18 +29,25 @@ func statFd(fd int) (Stat, error) {
 	if err := again(func() error { return syscall.Fstat(fd, &sys) }); err != nil {
 		return Stat{}, os.NewSyscallError("fstat", err)
 	}
-	mode := fs.FileMode(sys.Mode) & fs.ModePerm
+	mode := permOf(uint32(sys.Mode))
 	if sys.Mode&syscall.S_IFMT != syscall.S_IFREG {
 		mode |= fs.ModeIrregular
 	}
-	for bit, is := range map[uint32]fs.FileMode{
-		syscall.S_ISUID: fs.ModeSetuid, syscall.S_ISGID: fs.ModeSetgid, syscall.S_ISVTX: fs.ModeSticky,
-	} {
-		if uint32(sys.Mode)&bit != 0 {
-			mode |= is
+	return statSys(&sys, mode), nil
+}
+
+// permOf is the mode of a file without its kind, from what the system says.
+func permOf(sys uint32) fs.FileMode {
+	mode := fs.FileMode(sys) & fs.ModePerm
+	for _, b := range [...]struct {
+		bit uint32
+		is  fs.FileMode
+	}{{syscall.S_ISUID, fs.ModeSetuid}, {syscall.S_ISGID, fs.ModeSetgid}, {syscall.S_ISVTX, fs.ModeSticky}} {
+		if sys&b.bit != 0 {
+			mode |= b.is
 		}
 	}
-	return statSys(&sys, mode), nil
+	return mode
 }
 
 func isCrossDevice(err error) bool { return errors.Is(err, syscall.EXDEV) }

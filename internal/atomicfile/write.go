@@ -16,31 +16,26 @@ const tmpPattern = ".sluice-tmp-*"
 // new content outlives a crash; when it fails the old content is untouched. The folder must exist.
 // A link at path is replaced, not followed.
 func Write(path string, data []byte, perm fs.FileMode) error {
-	tmp, err := writeTmp(filepath.Dir(path), data, perm)
-	if err != nil {
-		return unnamed(path, err)
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(tmp)))
-	}
-	if err := SyncDir(filepath.Dir(path)); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
+	return write(path, data, perm, os.Rename)
 }
 
 // WriteNew puts data at path as Write does, but never replaces: where path exists (a dangling link
 // counts) it changes nothing and returns an error that is fs.ErrExist.
 func WriteNew(path string, data []byte, perm fs.FileMode) error {
+	return write(path, data, perm, renameNew)
+}
+
+func write(path string, data []byte, perm fs.FileMode, rename func(from, to string) error) error {
 	tmp, err := writeTmp(filepath.Dir(path), data, perm)
+	if err == nil {
+		if err = rename(tmp, path); err != nil {
+			err = errors.Join(err, os.Remove(tmp))
+		} else {
+			err = SyncDir(filepath.Dir(path))
+		}
+	}
 	if err != nil {
 		return unnamed(path, err)
-	}
-	if err := renameNew(tmp, path); err != nil {
-		return fmt.Errorf("write %s: %w", path, errors.Join(err, os.Remove(tmp)))
-	}
-	if err := SyncDir(filepath.Dir(path)); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
 }
@@ -59,29 +54,14 @@ func writeTmp(dir string, data []byte, perm fs.FileMode) (path string, err error
 	if err != nil {
 		return "", err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, ignoreClosed(f.Close()), os.Remove(f.Name()))
-		}
-	}()
-	if _, err := f.Write(data); err != nil {
-		return "", err
+	if _, err = f.Write(data); err == nil {
+		err = f.Chmod(perm)
 	}
-	if err := f.Chmod(perm); err != nil {
-		return "", err
+	if err == nil {
+		err = f.Sync()
 	}
-	if err := f.Sync(); err != nil {
-		return "", err
-	}
-	if err := f.Close(); err != nil {
-		return "", err
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
 	}
 	return f.Name(), nil
-}
-
-func ignoreClosed(err error) error {
-	if errors.Is(err, fs.ErrClosed) {
-		return nil
-	}
-	return err
 }

@@ -140,8 +140,8 @@ func (r Repo) Verify(workflows, against []string, signers string) (list []Checke
 		l := Checked{What: daemon.ExportName(w)}
 		by := signatures{list: known, given: map[string]approval.Approval{}}
 		x, err := journal.VerifyExport(file, r.State, by.sees(l.seesUnpassed(daemon.KeepAudit(w))), journal.Options{})
-		var f *journal.Fault
-		behind := errors.As(err, &f) && f.Kind == journal.FaultBehind
+		f, is := errors.AsType[*journal.Fault](err)
+		behind := is && f.Kind == journal.FaultBehind
 		l.OK, l.Lines, l.Why, l.Answers = err == nil || behind, x.Lines, errText(err), by.n
 		if l.OK && by.why != "" {
 			l.OK, l.Why, unsigned = false, by.why, true

@@ -117,6 +117,5 @@ func readAll(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := atomicfile.Read(abs, maxCheckpoints)
-	return data, err
+	return atomicfile.Read(abs, maxCheckpoints)
 }

@@ -1,8 +1,8 @@
 package evidence
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -162,33 +162,33 @@ func (s Source) Keep(ctx context.Context, st *Statement, envelope []byte) (file 
 
 // replaced returns a note with the envelope in place of an earlier one about the same run.
 func replaced(before, envelope []byte, st *Statement) ([]byte, error) {
-	old, err := split(before)
-	if err != nil {
+	foreign := func(err error) ([]byte, error) {
 		return nil, fault.Failed("look at it, then remove it: git notes --ref "+NotesName+" remove COMMIT",
 			"the commit has a note that is none of ours: %v", err)
 	}
-	var out bytes.Buffer
-	i := 0
-	for line := range bytes.Lines(before) {
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
-		was, err := ParseStatement(old[i].Payload)
-		i++
+	old, err := split(before)
+	if err != nil {
+		return foreign(err)
+	}
+	var out []byte
+	for _, e := range old {
+		was, err := ParseStatement(e.Payload)
 		if err != nil {
-			return nil, fault.Failed("look at it, then remove it: git notes --ref "+NotesName+" remove COMMIT",
-				"the commit has a note that is none of ours: %v", err)
+			return foreign(err)
+		}
+		line, err := json.Marshal(e) // as split has found it
+		if err != nil {
+			return nil, err
 		}
 		a, b := was.Predicate, st.Predicate
 		if a.Run.ID != b.Run.ID || a.Journal.Repo != b.Journal.Repo {
-			out.Write(append(line, '\n'))
+			out = append(append(out, line...), '\n')
 		}
 	}
-	if i >= maxInNote {
+	if len(old) >= maxInNote {
 		return nil, errors.New("the commit has too many statements in its note")
 	}
-	out.Write(envelope)
-	return out.Bytes(), nil
+	return append(out, envelope...), nil
 }
 
 // Finished reports whether the run has completed, the only end that a policy takes by itself.

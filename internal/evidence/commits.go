@@ -157,7 +157,7 @@ func (m *made) landed(ctx context.Context, commit string) error {
 // chain is a commit and its first ancestors in a row, newest first: as many as the run made.
 func (m *made) chain(ctx context.Context, commit string) (out []git.Commit, err error) {
 	for range min(max(len(m.commits), 1), maxRebased) {
-		c, err := m.commit(ctx, commit)
+		c, err := oneCommit(ctx, m.repo, commit)
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +178,7 @@ func (m *made) has(ctx context.Context, commit string) (bool, error) {
 		m.add(commit, m.work.Tree, HowWork)
 		return true, nil
 	}
-	c, err := m.commit(ctx, commit)
+	c, err := oneCommit(ctx, m.repo, commit)
 	if err != nil {
 		return false, err
 	}
@@ -203,30 +203,21 @@ func (m *made) has(ctx context.Context, commit string) (bool, error) {
 }
 
 // merges reports whether git makes the tree of a commit and the run's work, as a landing does.
-func (m *made) merges(ctx context.Context, onto, tree string) (bool, error) {
+func (m *made) merges(ctx context.Context, onto, want string) (bool, error) {
 	if m.base == "" {
-		return m.again(ctx, onto, tree)
+		return m.again(ctx, onto, want)
 	}
-	stands, err := m.repo.Descends(ctx, onto, m.base)
-	if err != nil {
-		return false, err
-	}
-	got := ""
-	if stands {
-		got, _, err = m.repo.MergeTree(ctx, m.base, onto, m.work.Commit)
-	} else {
-		got, _, err = m.repo.Replay(ctx, m.base, m.work.Commit, onto)
-	}
+	got, _, err := tree.Merged(ctx, m.repo, m.base, m.work.Commit, onto)
 	if errors.Is(err, git.ErrConflict) {
 		return false, nil
 	}
-	return err == nil && got == tree, err
+	return err == nil && got == want, err
 }
 
 // again reports whether a tree is the work, on the content that the work was built on. It is for a
 // run that worked in a person's checkout, of which no more is known.
 func (m *made) again(ctx context.Context, onto, tree string) (bool, error) {
-	c, err := m.commit(ctx, m.work.Commit)
+	c, err := oneCommit(ctx, m.repo, m.work.Commit)
 	if err != nil || tree != m.work.Tree || len(c.Parents) != 1 {
 		return false, err
 	}
@@ -236,10 +227,6 @@ func (m *made) again(ctx context.Context, onto, tree string) (bool, error) {
 	}
 	now, err := m.repo.TreeOf(ctx, onto)
 	return err == nil && now == before, err
-}
-
-func (m *made) commit(ctx context.Context, sha string) (git.Commit, error) {
-	return oneCommit(ctx, m.repo, sha)
 }
 
 // oneCommit reads a commit.

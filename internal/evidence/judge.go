@@ -3,8 +3,6 @@ package evidence
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +14,7 @@ import (
 	"sluice/internal/approval"
 	"sluice/internal/fault"
 	"sluice/internal/git"
+	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/internal/tree"
 )
@@ -99,9 +98,9 @@ func (v *Verifier) statements(c git.Commit) (out gathered, bad *Answer) {
 		}
 		for _, e := range n.envelopes {
 			s, by, err := e.open(v.Policy.Signers)
-			var unknown *approval.UnknownKey
+			unknown, unlisted := errors.AsType[*approval.UnknownKey](err)
 			switch {
-			case errors.As(err, &unknown):
+			case unlisted:
 				out.unlisted = append(out.unlisted,
 					fmt.Sprintf("the statement is signed by key %s, which the policy does not list", text.Line(unknown.Key)))
 				continue
@@ -111,9 +110,9 @@ func (v *Verifier) statements(c git.Commit) (out gathered, bad *Answer) {
 				what, _ := fault.Split(err)
 				return out, worst(CodeForged, "the statement in its note does not hold: %s", what)
 			}
-			sub := s.about(c.SHA)
+			sub := s.about(func(d Digest) bool { return d.Commit == c.SHA })
 			if sub == nil && v.Policy.Match == MatchTree {
-				sub = s.sameTree(c.Tree)
+				sub = s.about(func(d Digest) bool { return d.Tree == c.Tree })
 			}
 			switch {
 			case sub == nil && i < own:
@@ -128,16 +127,6 @@ func (v *Verifier) statements(c git.Commit) (out gathered, bad *Answer) {
 		}
 	}
 	return out, nil
-}
-
-// sameTree returns a subject that is the run's work and has the tree; nil if there is none.
-func (s *Statement) sameTree(tree string) *Subject {
-	for i := range s.Subject {
-		if s.Subject[i].Digest.Tree == tree {
-			return &s.Subject[i]
-		}
-	}
-	return nil
 }
 
 // newestOf keeps the newest statement about each run.
@@ -206,12 +195,11 @@ func (v *Verifier) listed(ctx context.Context, run Run) (bool, error) {
 	if !slices.Contains(specs, SpecsOfBase) || run.File == "" {
 		return false, nil
 	}
-	data, err := fileAt(ctx, v.Repo, v.Policy.Base, ".workflow/specs/"+run.Workflow+".yaml")
+	data, err := fileAt(ctx, v.Repo, v.Policy.Base, layout.SpecsDir+"/"+run.Workflow+".yaml")
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	sum := sha256.Sum256(data)
-	return err == nil && hex.EncodeToString(sum[:]) == run.File, err
+	return err == nil && layout.HexSum(data) == run.File, err
 }
 
 func howWords(how, run string) string {

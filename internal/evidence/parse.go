@@ -173,12 +173,17 @@ func (r *reader) text(n *yaml.Node) string {
 	return n.Value
 }
 
-func (r *reader) texts(n *yaml.Node) (out []string) {
+// list returns the entries of a list of so many.
+func (r *reader) list(n *yaml.Node, of string) []*yaml.Node {
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 || len(n.Content) > maxList {
-		r.fault(n, "want a list of 1 to %d texts", maxList)
+		r.fault(n, "want a list of 1 to %d %s", maxList, of)
 		return nil
 	}
-	for _, c := range n.Content {
+	return n.Content
+}
+
+func (r *reader) texts(n *yaml.Node) (out []string) {
+	for _, c := range r.list(n, "texts") {
 		out = append(out, r.text(c))
 	}
 	return out
@@ -268,11 +273,7 @@ func (r *reader) pages(n *yaml.Node) map[string]approval.Passkey {
 }
 
 func (r *reader) gates(n *yaml.Node) (out []Rule) {
-	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 || len(n.Content) > maxList {
-		r.fault(n, "want a list of 1 to %d gates", maxList)
-		return nil
-	}
-	for _, c := range n.Content {
+	for _, c := range r.list(n, "gates") {
 		g := Rule{Judged: JudgedCommit, Line: c.Line}
 		if c.Kind == yaml.ScalarNode {
 			g.Gate = r.text(c)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"sluice/internal/git"
@@ -173,12 +174,10 @@ func (s *Statement) check() error {
 
 func (d Digest) whole() bool { return git.IsName(d.Commit) && git.IsName(d.Tree) }
 
-// about returns the subject of the commit; nil if there is none.
-func (s *Statement) about(commit string) *Subject {
-	for i := range s.Subject {
-		if s.Subject[i].Digest.Commit == commit {
-			return &s.Subject[i]
-		}
+// about returns the first subject that is what is asked for; nil if there is none.
+func (s *Statement) about(is func(Digest) bool) *Subject {
+	if i := slices.IndexFunc(s.Subject, func(sub Subject) bool { return is(sub.Digest) }); i >= 0 {
+		return &s.Subject[i]
 	}
 	return nil
 }

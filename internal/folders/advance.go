@@ -19,7 +19,7 @@ func (x *branches) Advance(ctx context.Context, j job.Job) string {
 func (x *branches) advanced(ctx context.Context, j job.Job) (string, error) {
 	var b tree.Begin
 	var c tree.Covered
-	for what, into := range map[string]any{"begin": &b, "files": &c} {
+	for what, into := range map[string]any{layout.BeganFile: &b, layout.CheckedFile: &c} {
 		if err := layout.Load(x.AttemptFile(j.Run, j.Write.Step, j.Write.N, what), into); err != nil {
 			return "", err
 		}

@@ -37,7 +37,7 @@ func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (
 		}
 		return b, err
 	}
-	file := x.AttemptFile(j.Run, st.ID, n, "begin")
+	file := x.AttemptFile(j.Run, st.ID, n, layout.BeganFile)
 	err := layout.Load(file, &b)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return b, err
@@ -133,7 +133,7 @@ func (x *places) beginAbove(ctx context.Context, j job.Job, b tree.Begin) error 
 	if c == nil || c.Task != "" || b.Top == "" || j.Attempt.Worktree != j.RunInfo.Workspace {
 		return nil
 	}
-	file := x.AttemptFile(c.Parent, c.Step, c.N, "begin")
+	file := x.AttemptFile(c.Parent, c.Step, c.N, layout.BeganFile)
 	if layout.IsFile(file) {
 		return nil
 	}

@@ -109,7 +109,7 @@ func (x *Folders) carried(ctx context.Context, j job.Job, b tree.Begin, at strin
 			continue // no gate has passed it or sent it on
 		}
 		var c tree.Covered
-		if err := layout.Load(x.AttemptFile(j.Run, id, j.Env.Steps[id].Attempt, "files"), &c); err != nil ||
+		if err := layout.Load(x.AttemptFile(j.Run, id, j.Env.Steps[id].Attempt, layout.CheckedFile), &c); err != nil ||
 			c.Top == "" || c.Top == b.Top {
 			continue
 		}

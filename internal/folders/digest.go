@@ -20,7 +20,7 @@ import (
 // FilesOf returns how many files an attempt changed, and that number with its declared ones.
 func (x *takings) FilesOf(run, step string, n int) (changed, declared int) {
 	var c tree.Covered
-	if layout.Load(x.AttemptFile(run, step, n, "files"), &c) != nil {
+	if layout.Load(x.AttemptFile(run, step, n, layout.CheckedFile), &c) != nil {
 		return 0, 0
 	}
 	return len(c.Files), len(c.Root) + len(c.Made) + len(c.Files)
@@ -33,7 +33,7 @@ func (x *takings) Digested(ctx context.Context, j job.Job, st *engine.Step, c tr
 		if c.Was, err = x.digest(ctx, c); err != nil {
 			return err
 		}
-		return layout.Save(x.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), c)
+		return layout.Save(x.AttemptFile(j.Run, st.ID, j.Attempt.N, layout.CheckedFile), c)
 	})
 	if ctx.Err() != nil { // what was read may be incomplete: record nothing
 		return r
@@ -81,7 +81,7 @@ func (x *ground) digest(ctx context.Context, c tree.Covered) (string, error) {
 // changed since.
 func (x *takings) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
 	var c tree.Covered
-	err := layout.Load(x.AttemptFile(q.Run, q.Step, q.Attempt, "files"), &c)
+	err := layout.Load(x.AttemptFile(q.Run, q.Step, q.Attempt, layout.CheckedFile), &c)
 	if errors.Is(err, fs.ErrNotExist) && q.Digest == "" {
 		return "", nil // it was not checked: nothing to compare with
 	}

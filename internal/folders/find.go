@@ -231,7 +231,7 @@ func (x *finds) withOthers(j job.Job, join []tree.Joining) []tree.Joining {
 
 func (x *finds) workTaken(w job.Work) tree.Joining {
 	var c tree.Covered
-	if layout.Load(x.AttemptFile(w.Run, w.Step, w.N, "files"), &c) != nil {
+	if layout.Load(x.AttemptFile(w.Run, w.Step, w.N, layout.CheckedFile), &c) != nil {
 		return tree.Joining{}
 	}
 	return tree.Joining{Commit: c.Taken.Commit, Found: c.Found}

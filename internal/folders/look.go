@@ -51,7 +51,7 @@ func (x *Folders) unmet(pin string) string {
 		return fmt.Sprintf("%.80q names no attempt", pin)
 	}
 	var c tree.Covered
-	err = layout.Load(x.AttemptFile(run, step, n, "files"), &c)
+	err = layout.Load(x.AttemptFile(run, step, n, layout.CheckedFile), &c)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "" // it was not checked: it declares no outputs
 	}

@@ -119,7 +119,7 @@ func (x *takings) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b tr
 			law.names, law.as = append(law.names, f), append(law.as, digestIn(c.Taken.Beside, f))
 		}
 	}
-	return c, law, layout.Save(x.AttemptFile(j.Run, st.ID, j.Attempt.N, "files"), c)
+	return c, law, layout.Save(x.AttemptFile(j.Run, st.ID, j.Attempt.N, layout.CheckedFile), c)
 }
 
 func digestIn(files []tree.Beside, name string) string {

@@ -87,7 +87,7 @@ func (x *branches) rewound(ctx context.Context, j job.Job) (string, error) {
 
 // recorded returns how a vetoed attempt began, or where a list's tasks work, and what was taken of it.
 func (x *branches) recorded(ctx context.Context, j job.Job) (b tree.Begin, c tree.Covered, err error) {
-	for what, into := range map[string]any{"begin": &b, "files": &c} {
+	for what, into := range map[string]any{layout.BeganFile: &b, layout.CheckedFile: &c} {
 		err := layout.Load(x.AttemptFile(j.Run, j.Write.Step, j.Write.N, what), into)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a list has no work of its own
 			return b, c, err

@@ -24,7 +24,7 @@ func (x *Folders) FirstLaunch(j job.Job) error {
 			return err
 		}
 	}
-	if err := x.MakeBelow(".workflow/signals/"+j.Run, 0o755); err != nil {
+	if err := x.MakeBelow(layout.SignalsDir+"/"+j.Run, 0o755); err != nil {
 		return err
 	}
 	dir := x.RunDir(j.Run)

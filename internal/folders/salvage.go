@@ -22,7 +22,7 @@ func (x *takings) Salvage(ctx context.Context, j job.Job, st *engine.Step) {
 		return
 	}
 	var b tree.Begin
-	if layout.Load(x.AttemptFile(j.Run, st.ID, j.Attempt.N, "begin"), &b) != nil || b.Top == "" {
+	if layout.Load(x.AttemptFile(j.Run, st.ID, j.Attempt.N, layout.BeganFile), &b) != nil || b.Top == "" {
 		return // it was never begun
 	}
 	ctx, cancel := context.WithTimeout(ctx, salvageTime)

@@ -51,7 +51,7 @@ func (x *takings) Taken(ctx context.Context, j job.Job, st *engine.Step, b tree.
 	if r.First != nil {
 		was = *r.First
 	}
-	file := x.AttemptFile(j.Run, st.ID, j.Attempt.N, "files")
+	file := x.AttemptFile(j.Run, st.ID, j.Attempt.N, layout.CheckedFile)
 	var had tree.Covered
 	if layout.Load(file, &had) == nil && had.Key == j.Key && had.Taken.Commit != "" {
 		c = had // from before a crash: what the check's commands wrote since is no work

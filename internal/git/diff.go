@@ -76,8 +76,12 @@ func (l Look) patch(comparison []string, commits ...string) []string {
 
 // at reports whether the file is shown.
 func (l Look) at(name string) bool {
-	return len(l.Paths) == 0 || slices.ContainsFunc(l.Paths,
-		func(p string) bool { return p == "." || name == p || strings.HasPrefix(name, p+"/") })
+	return len(l.Paths) == 0 || slices.Contains(l.Paths, ".") || Within(l.Paths, name)
+}
+
+// Within reports whether a file is one of the files and folders, or is in one.
+func Within(paths []string, file string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool { return file == p || strings.HasPrefix(file, p+"/") })
 }
 
 // newFile writes a file that is in no tree as a patch that creates it.

@@ -320,7 +320,7 @@ func (t *tree) without(ctx context.Context, tree string, own []string) (string, 
 	}
 	var back strings.Builder
 	for _, c := range changes {
-		if slices.ContainsFunc(own, func(o string) bool { return c.Path == o || strings.HasPrefix(c.Path, o+"/") }) {
+		if Within(own, c.Path) {
 			back.WriteString(indexLine(c.Old, c.OldID, c.Path))
 		}
 	}

@@ -196,18 +196,18 @@ func (r *reader) finish() error {
 			return err
 		}
 		texts[f.id] = b
-		p.put(path.Join(specs.Dir, f.id+".yaml"), b)
+		p.put(path.Join(layout.SpecsDir, f.id+".yaml"), b)
 		stubs, err := f.stubScript()
 		if err != nil {
 			return err
 		}
 		if stubs != nil {
-			p.put(path.Join(specs.StubsDir, f.id+".yaml"), stubs)
+			p.put(path.Join(layout.StubsDir, f.id+".yaml"), stubs)
 		}
 	}
 	p.Report.Workflow, p.Report.Vars, p.Report.Faults = r.flows[0].id, []string{}, []Fault{}
 	for i, f := range r.flows {
-		spec, faults := specs.LoadWith(path.Join(specs.Dir, f.id+".yaml"), texts[f.id], texts)
+		spec, faults := specs.LoadWith(path.Join(layout.SpecsDir, f.id+".yaml"), texts[f.id], texts)
 		for _, x := range faults {
 			p.Report.Faults = append(p.Report.Faults, Fault{x.File, x.Line, x.Col, x.Message})
 		}

@@ -13,7 +13,7 @@ import (
 // IsState reports whether a path is in the state space, which is the root's wherever it is named.
 func IsState(p string) bool {
 	first, _, _ := strings.Cut(path.Clean(filepath.ToSlash(p)), "/")
-	return strings.EqualFold(first, ".workflow")
+	return strings.EqualFold(first, WorkflowDir)
 }
 
 // Behind the name of a pid file.
@@ -51,8 +51,23 @@ const SentMark = ".sent"
 // or is refused.
 const BackMark = ".back"
 
-// ExitName is the file of a launch that says how it ended.
-const ExitName = "exit.json"
+// Files of a launch, in its folder.
+const (
+	PromptName = "prompt.md"
+	AnswerName = "answer.json"
+	ExitName   = "exit.json"  // how it ended
+	OfferName  = "offer.json" // an offered step, for whoever takes it
+)
+
+// Files about an attempt in the state folder: see AttemptFile.
+const (
+	BeganFile    = "begin"    // how the worktree was when it began
+	CheckedFile  = "files"    // what it declared and changed
+	ReceivedFile = "received" // which commits of its launch were taken in
+)
+
+// FilesDir is the folder, in that of a run, for what steps hand on.
+const FilesDir = "files"
 
 // Ended reports whether the launch whose files are in dir has ended.
 func Ended(dir string) bool {
@@ -76,8 +91,11 @@ func (l Layout) TreeDir(key string) string {
 	return l.Path(key)
 }
 
-// Signals is the inbox: the folder .workflow/signals.
-func (l Layout) Signals() string { return filepath.Join(l.Root, ".workflow", "signals") }
+// Signals is the inbox of the root.
+func (l Layout) Signals() string { return InboxOf(l.Root) }
+
+// InboxOf is the inbox below a folder.
+func InboxOf(dir string) string { return filepath.Join(dir, filepath.FromSlash(SignalsDir)) }
 
 // SignalFile is the file by which an attempt says that it is done; "" where no file does.
 func (l Layout) SignalFile(run string, st *engine.Step) string {

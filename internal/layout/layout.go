@@ -199,7 +199,9 @@ const RunsDir = WorkflowDir + "/runs"
 const (
 	WorkflowDir = ".workflow"
 	SpecsDir    = WorkflowDir + "/specs"
-	SignalsDir  = WorkflowDir + "/signals"
+	SignalsDir  = WorkflowDir + "/signals"       // the inbox
+	RetryDir    = WorkflowDir + "/retry-context" // what was wrong with failed work, a file for each failure
+	StubsDir    = WorkflowDir + "/stubs"         // the stand-in scripts, each <workflow-id>.yaml
 )
 
 // RunDir is the folder of a run, below the root.

@@ -53,6 +53,6 @@ func Reserved(p string) string {
 // freeInRuns reports whether a path is in runs/RUN/files/, or a file in runs or runs/RUN that sluice
 // does not put there.
 func freeInRuns(names []string) bool {
-	return len(names) > 4 && names[3] == "files" || len(names) == 3 ||
-		len(names) == 4 && !slices.Contains([]string{"spec.yaml", "task.json", "events.jsonl"}, names[3])
+	return len(names) > 4 && names[3] == FilesDir || len(names) == 3 ||
+		len(names) == 4 && !slices.Contains([]string{"spec.yaml", TaskName, "events.jsonl"}, names[3])
 }

@@ -3,7 +3,6 @@ package show
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -262,8 +261,10 @@ func (sh *Shown) changes(ctx context.Context, from *workspace.Workspace, run str
 		Top   string `json:"top"`
 		Found string `json:"found"`
 	}
-	record := filepath.Join(from.State, "attempts", run, fmt.Sprintf("%s.%d.", sh.Step, sh.Attempt.N))
-	if layout.Load(record+"begin", &began) == nil {
+	record := func(what string) string {
+		return layout.Layout{State: from.State}.AttemptFile(run, sh.Step, sh.Attempt.N, what)
+	}
+	if layout.Load(record(layout.BeganFile), &began) == nil {
 		sh.base = began.Head
 		if began.Top != "" {
 			sh.tree = began.Top
@@ -274,7 +275,7 @@ func (sh *Shown) changes(ctx context.Context, from *workspace.Workspace, run str
 		Found string     `json:"found"`
 		Taken tree.Taken `json:"taken"`
 	}
-	if layout.Load(record+"files", &checked) == nil {
+	if layout.Load(record(layout.CheckedFile), &checked) == nil {
 		t := checked.Taken
 		sh.Changed, sh.base, sh.Taken, sh.Beside, sh.Law, sh.Hidden, sh.More = checked.Files, checked.Found, t.Commit,
 			t.Beside, t.Law, t.Hidden, t.More

@@ -77,9 +77,9 @@ func wrote(dir string) time.Time {
 		return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name })
 	}
 	switch {
-	case len(entries) == 0 && filepath.Base(dir) != "files": // a command's
+	case len(entries) == 0 && filepath.Base(dir) != layout.FilesDir: // a command's
 	case has(layout.OwnDir), has(layout.ExitName):
-	case has("prompt.md") && !has("offer.json"):
+	case has(layout.PromptName) && !has(layout.OfferName):
 	default:
 		return time.Time{}
 	}

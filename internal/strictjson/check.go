@@ -31,14 +31,7 @@ func Check(data []byte, maxBytes int) (State, error) {
 		return Bad, fmt.Errorf("more than %d bytes", maxBytes)
 	}
 	p := parser{data: data}
-	err := p.document()
-	switch {
-	case err == nil:
-		return Whole, nil
-	case errors.Is(err, errEnd):
-		return Partial, fmt.Errorf("not whole: it ends after %d bytes in the middle of the JSON", len(data))
-	}
-	return Bad, err
+	return p.state(p.document())
 }
 
 // CheckObject is Check for a document that has to be an object.
@@ -87,6 +80,17 @@ type parser struct {
 	at     int
 	depth  int
 	member bool // a key and its colon were read
+}
+
+// state is what an error of the parser says of the bytes, and the error for people.
+func (p *parser) state(err error) (State, error) {
+	switch {
+	case err == nil:
+		return Whole, nil
+	case errors.Is(err, errEnd):
+		return Partial, fmt.Errorf("not whole: it ends after %d bytes in the middle of the JSON", len(p.data))
+	}
+	return Bad, err
 }
 
 func (p *parser) bad(format string, args ...any) error {

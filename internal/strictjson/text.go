@@ -2,6 +2,7 @@ package strictjson
 
 import (
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -60,27 +61,28 @@ func (p *parser) escape() (rune, error) {
 		return 0, p.bad("an unknown escape \\%c", rune(b))
 	}
 	began := p.at
+	bad := func(why string) (rune, error) {
+		p.at = began
+		return 0, p.bad("%s", why)
+	}
 	p.at += 2
 	r, err := p.hex4()
 	switch {
 	case err != nil:
 		return 0, err
 	case r == 0:
-		p.at = began
-		return 0, p.bad("NUL in a text")
-	case r < 0xd800 || r > 0xdfff:
+		return bad("NUL in a text")
+	case !utf16.IsSurrogate(r):
 		return r, nil
-	case r >= 0xdc00:
-		p.at = began
-		return 0, p.bad("half of a surrogate pair")
+	case r >= 0xdc00: // the low half
+		return bad("half of a surrogate pair")
 	}
 	for _, want := range []byte(`\u`) {
 		if p.at >= len(p.data) {
 			return 0, errEnd
 		}
 		if p.data[p.at] != want {
-			p.at = began
-			return 0, p.bad("half of a surrogate pair")
+			return bad("half of a surrogate pair")
 		}
 		p.at++
 	}
@@ -88,11 +90,10 @@ func (p *parser) escape() (rune, error) {
 	if err != nil {
 		return 0, err
 	}
-	if low < 0xdc00 || low > 0xdfff {
-		p.at = began
-		return 0, p.bad("half of a surrogate pair")
+	if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+		return bad("half of a surrogate pair")
 	}
-	return (r-0xd800)<<10 + (low - 0xdc00) + 0x10000, nil
+	return r, nil
 }
 
 func (p *parser) hex4() (rune, error) {

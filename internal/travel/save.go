@@ -130,7 +130,7 @@ const names = "work/"
 // addCommits stores the commits of an attempt that the sheet lacks.
 func (w *Work) addCommits(ctx context.Context, s *sheet, a result) error {
 	var b tree.Begin
-	err := layout.Load(w.opt.AttemptFile(a.run, a.step, a.n, "begin"), &b)
+	err := layout.Load(w.opt.AttemptFile(a.run, a.step, a.n, layout.BeganFile), &b)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

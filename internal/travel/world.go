@@ -156,7 +156,7 @@ func left(w *Work, root string, j job.Job) bool {
 	}
 	file := func(name string) string { return w.opt.AttemptFile(j.Run, j.Proc.Step, j.Attempt.N, name) }
 	var had tree.Covered
-	if layout.Load(file("files"), &had) == nil && had.Key == j.Key {
+	if layout.Load(file(layout.CheckedFile), &had) == nil && had.Key == j.Key {
 		return false // it was taken before, and came
 	}
 	pid := w.opt.PIDFile(j.Attempt.Key)
@@ -165,7 +165,7 @@ func left(w *Work, root string, j job.Job) bool {
 		return true
 	}
 	here := j.Attempt.Offered || layout.IsFile(pid) || layout.IsFile(pid+layout.BackMark)
-	return !here || !layout.IsFile(file("begin"))
+	return !here || !layout.IsFile(file(layout.BeganFile))
 }
 
 // rootOf returns the run that a run is, or is below.

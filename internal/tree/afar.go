@@ -76,7 +76,7 @@ func (f Folder) Return(ctx context.Context, o Order, r Returned, pack io.Reader)
 	}
 	changes, err := f.Repo.ChangesBetween(ctx, now, r.Commit)
 	for _, c := range changes {
-		if within(own, c.Path) { // an answer to a gate, for example
+		if git.Within(own, c.Path) { // an answer to a gate, for example
 			return no(fmt.Sprintf("the worker's commit has %.200q, where only sluice writes", c.Path), nil)
 		}
 	}

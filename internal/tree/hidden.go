@@ -41,7 +41,7 @@ func (f Folder) hidden(ctx context.Context, was Before, changes []git.Change, t 
 	if err != nil {
 		return err
 	}
-	files, err := f.Repo.Hidden(ctx, f.Top, t.Commit, before, func(file string) bool { return within(own, file) })
+	files, err := f.Repo.Hidden(ctx, f.Top, t.Commit, before, func(file string) bool { return git.Within(own, file) })
 	if err != nil {
 		return err
 	}

@@ -86,8 +86,8 @@ func (l Landing) commits(ctx context.Context, repo *git.Repo, onto string) (list
 // completes the landing.
 func (l Landing) Do(ctx context.Context, repo *git.Repo) (Landed, string, error) {
 	out, why, err := l.do(ctx, repo, func(string) {})
-	var cmd *git.CommandError
-	if errors.As(err, &cmd) || errors.Is(err, git.ErrMissing) { // was a missing object the cause?
+	_, ofGit := errors.AsType[*git.CommandError](err)
+	if ofGit || errors.Is(err, git.ErrMissing) { // was a missing object the cause?
 		for _, commit := range []string{l.Base, l.Tip, out.From} {
 			if why, _ := lacks(repo.Whole(ctx, commit)); why != "" {
 				return out, why, nil
@@ -180,7 +180,7 @@ func (l Landing) make(ctx context.Context, repo *git.Repo, onto string,
 	case Rebase:
 		return l.rebase(ctx, repo, onto, list)
 	}
-	tree, files, err := l.merged(ctx, repo, onto)
+	tree, files, err := Merged(ctx, repo, l.Base, l.Tip, onto)
 	return l.commit(ctx, repo, tree, files, err, onto, onto)
 }
 
@@ -200,17 +200,17 @@ func (l Landing) backward(ctx context.Context, repo *git.Repo, onto string) (why
 	return why, err
 }
 
-// merged returns the merged tree. If the branch was rebased, it lacks the run's base, and an
-// ordinary merge would restore what the person dropped, so only the run's changes are applied.
-func (l Landing) merged(ctx context.Context, repo *git.Repo, onto string) (tree string, conflicts []string, err error) {
-	stands, err := repo.Descends(ctx, onto, l.Base)
+// Merged returns the tree of a run's work from base to tip merged into a commit. If that was rebased, it lacks
+// the run's base, and an ordinary merge would restore what the person dropped, so only the run's changes are applied.
+func Merged(ctx context.Context, repo *git.Repo, base, tip, onto string) (tree string, conflicts []string, err error) {
+	stands, err := repo.Descends(ctx, onto, base)
 	if err != nil {
 		return "", nil, err
 	}
 	if stands {
-		return repo.MergeTree(ctx, l.Base, onto, l.Tip)
+		return repo.MergeTree(ctx, base, onto, tip)
 	}
-	return repo.Replay(ctx, l.Base, l.Tip, onto)
+	return repo.Replay(ctx, base, tip, onto)
 }
 
 func (l Landing) nothing() string {
@@ -354,7 +354,7 @@ func Close(ctx context.Context, repo *git.Repo, dir string) (why string, err err
 // oursIn reports whether sluice itself keeps a file of a run's worktree. Other files in .workflow/
 // are a person's or an agent's.
 func oursIn(file string) bool {
-	below, ok := strings.CutPrefix(file, ".workflow/")
+	below, ok := strings.CutPrefix(file, layout.WorkflowDir+"/")
 	name, _, _ := strings.Cut(below, "/")
 	return ok && slices.Contains(layout.OwnFolders(), name)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sluice/internal/git"
+	"sluice/internal/layout"
 )
 
 // lateRefs is the kind of our refs that only people read: see Late.
@@ -32,7 +33,7 @@ type Late struct {
 // with, and on the launch's own commits.
 func (l Late) Ref() string { return git.Own(lateRefs, l.name()) }
 
-func (l Late) name() string { return fmt.Sprintf("%s/%s.%d.%s", l.Run, l.Step, l.N, l.K) }
+func (l Late) name() string { return layout.AttemptName(l.Run, l.Step, l.N) + "." + l.K }
 
 // Look says what to type to see what the launch changed.
 func (l Late) Look() string { return fmt.Sprintf("git diff %s^ %[1]s", l.Ref()) }

@@ -31,8 +31,7 @@ func (p Private) CarryLFS(ctx context.Context) error {
 	}
 	from, to := filepath.Join(p.Dir, "lfs", "objects"), filepath.Join(filepath.Dir(p.Stores[0]), "lfs", "objects")
 	fail := func(err error) error {
-		var no *Refused
-		if err == nil || errors.As(err, &no) {
+		if _, refused := errors.AsType[*Refused](err); err == nil || refused {
 			return err
 		}
 		return fmt.Errorf("files of git LFS in %s: %w", from, err)

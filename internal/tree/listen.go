@@ -69,8 +69,8 @@ func (p Private) Commits(ctx context.Context, inside Inside, branch string, all 
 	}
 	out := &bounded{most: maxLog}
 	err = inside(ctx, append(args, "--stdin"), strings.NewReader(in.String()), out)
-	var cmd *git.CommandError
-	if err = timely(ctx, err); errors.As(err, &cmd) {
+	err = timely(ctx, err)
+	if _, ofGit := errors.AsType[*git.CommandError](err); ofGit {
 		return nil, false, nil // HEAD has no commit, or the folder is damaged: its commits count once they can be read
 	}
 	if err != nil {

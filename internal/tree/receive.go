@@ -149,8 +149,8 @@ func fill(ctx context.Context, q *git.Quarantine, base, tip string, inside Insid
 // worse returns the more informative of a pack's read and write errors: the machine's, if there is
 // one.
 func worse(read, wrote error) error {
-	var cmd *git.CommandError
-	machine := wrote != nil && !errors.As(wrote, &cmd) && !errors.Is(wrote, io.ErrClosedPipe)
+	_, ofGit := errors.AsType[*git.CommandError](wrote)
+	machine := wrote != nil && !ofGit && !errors.Is(wrote, io.ErrClosedPipe)
 	if read == nil || machine {
 		return wrote
 	}
@@ -167,11 +167,11 @@ func timely(ctx context.Context, err error) error {
 
 // blame returns a reason if the work is at fault, and an error if the machine is.
 func blame(why string, err error) (string, error) {
-	var cmd *git.CommandError
+	cmd, ofGit := errors.AsType[*git.CommandError](err)
 	switch {
 	case err == nil:
 		return why, nil
-	case !errors.As(err, &cmd), ofTheMachine(err):
+	case !ofGit, ofTheMachine(err):
 		return "", err
 	}
 	if cmd.Stderr != "" {

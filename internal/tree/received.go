@@ -8,13 +8,10 @@ import (
 	"sluice/internal/layout"
 )
 
-// receivedFile is the record of what Receive returned for an attempt.
-const receivedFile = "received"
-
 // KeepReceived records the result of Receive. Without commits, the note of the git folder becomes
 // the record: it names the base, and need not survive a power cut.
 func KeepReceived(l layout.Layout, key string, g Private, r Received) error {
-	file := l.AttemptFile(g.Run, g.Step, g.N, receivedFile)
+	file := l.AttemptFile(g.Run, g.Step, g.N, layout.ReceivedFile)
 	if r != (Received{Tip: g.Base}) {
 		return layout.Save(file, r)
 	}
@@ -41,8 +38,8 @@ func receivedOf(l layout.Layout, o Order) (Received, error) {
 		Received
 		Base string `json:"base"` // of the note
 	}
-	err := layout.Load(l.AttemptFile(o.Run, o.Step, o.N, receivedFile), &r)
-	if torn := (*json.SyntaxError)(nil); errors.As(err, &torn) {
+	err := layout.Load(l.AttemptFile(o.Run, o.Step, o.N, layout.ReceivedFile), &r)
+	if _, torn := errors.AsType[*json.SyntaxError](err); torn {
 		return Received{Tip: o.Base}, nil
 	}
 	if r.Received == (Received{}) {

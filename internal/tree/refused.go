@@ -17,8 +17,8 @@ func (r *Refused) Error() string { return r.Why }
 
 // refusal returns a *Refused for what git rejects in the work, and the machine's errors unchanged.
 func refusal(err error) error {
-	var cmd *git.CommandError
-	if !errors.As(err, &cmd) || cmd.Code < 0 || ofTheMachine(err) {
+	cmd, ofGit := errors.AsType[*git.CommandError](err)
+	if !ofGit || cmd.Code < 0 || ofTheMachine(err) {
 		return err
 	}
 	// our own index, where no agent writes
@@ -38,9 +38,9 @@ func ofTheMachine(err error) bool {
 
 // damaged replaces an error if the repo lacks objects of the work's base.
 func damaged(ctx context.Context, repo *git.Repo, base string, err error) error {
-	var no *Refused
-	var cmd *git.CommandError
-	if base == "" || !errors.As(err, &no) && !errors.As(err, &cmd) {
+	_, refused := errors.AsType[*Refused](err)
+	_, ofGit := errors.AsType[*git.CommandError](err)
+	if base == "" || !refused && !ofGit {
 		return err
 	}
 	if lack := repo.Whole(ctx, base); lack != nil {

@@ -64,7 +64,7 @@ func (f Folder) files(ctx context.Context, from string, odd []Odd) (string, erro
 	return f.Repo.FolderTree(ctx, f.Top, from, own)
 }
 
-func (o Order) name() string { return fmt.Sprintf("%s/%s.%d", o.Run, o.Step, o.N) }
+func (o Order) name() string { return layout.AttemptName(o.Run, o.Step, o.N) }
 
 // Take takes the work of an attempt whose processes are gone. tip is the agent's last commit; it is
 // ignored unless it descends from the base. was is the folder before the run. A *Refused error is
@@ -265,7 +265,7 @@ func (f Folder) outside(ctx context.Context, l Looked) ([]Beside, error) {
 	var out []Beside
 	repos := Repos(l.Odd)
 	for _, file := range l.Law {
-		apart := within(repos, file)
+		apart := git.Within(repos, file)
 		if !ignored[file] && !apart || gitsOwn(file) && (apart || inert[path.Dir(file)]) {
 			continue
 		}
@@ -323,11 +323,6 @@ func Repos(odd []Odd) (dirs []string) {
 func (f Folder) ReposNow(ctx context.Context) ([]string, error) {
 	l, err := f.look(ctx)
 	return Repos(l.Odd), err
-}
-
-// within reports whether a file is in one of the folders, or is one itself.
-func within(folders []string, file string) bool {
-	return slices.ContainsFunc(folders, func(o string) bool { return file == o || strings.HasPrefix(file, o+"/") })
 }
 
 // shownOdd is how many odd things a reason names.

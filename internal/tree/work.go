@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sluice/internal/git"
+	"sluice/internal/text"
 )
 
 // Work is the result of a run with its own worktree.
@@ -75,7 +76,7 @@ func (w Work) Landing(ctx context.Context, repo *git.Repo, onto, how, message st
 		if files := w.Uncommitted(ctx, repo); len(files) > 0 {
 			return l, stuck("look at them, then commit them there: `git -C "+w.Shown+" add -A && git -C "+w.Shown+" commit`",
 				"%s has committed nothing: its worktree has %s that no commit has: %s",
-				w.Run, counted(len(files)), some(files))
+				w.Run, text.Plural(len(files), "file"), some(files))
 		}
 		return l, stuck("`sluice status "+w.Run+"` shows how it went", "%s has changed nothing", w.Run)
 	}
@@ -142,13 +143,6 @@ func (w Work) unless(err error, l *Landing) error {
 	}
 	l.Trailers = []string{Trailer("Run", w.Run), Trailer("Unjudged", "yes")}
 	return nil
-}
-
-func counted(n int) string {
-	if n == 1 {
-		return "1 file"
-	}
-	return fmt.Sprintf("%d files", n)
 }
 
 // Uncommitted returns the worktree's files that are in no commit, or nil if the worktree is gone.

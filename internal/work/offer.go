@@ -10,6 +10,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 )
 
 // offered is the contents of an offer's file, for whoever takes the step.
@@ -67,7 +68,7 @@ func (k *Work) layOut(ctx context.Context, j job.Job, st *engine.Step) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(k.Path(rel), "offer.json")
+	path := filepath.Join(k.Path(rel), layout.OfferName)
 	if _, err := os.Lstat(path); err == nil {
 		return nil // already on offer: its sources may have been used up
 	}

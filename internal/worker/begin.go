@@ -125,7 +125,8 @@ func (w *Worker) begin(ctx context.Context, s launch.Sent) (at place, err error)
 	if at.Before, err = w.folder(at.Dir).Find(ctx, o); err != nil {
 		return at, err
 	}
-	if err := os.Remove(w.AttemptFile(s.Run, s.Step, s.N, "received")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err = os.Remove(w.AttemptFile(s.Run, s.Step, s.N, layout.ReceivedFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return at, err // of an earlier launch
 	}
 	return at, layout.Save(w.placeFile(s.Key), at)

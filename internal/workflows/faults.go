@@ -99,7 +99,7 @@ func stubsOf(file string) string {
 	if root == "" {
 		return ""
 	}
-	return filepath.Join(root, filepath.FromSlash(specs.StubsDir), ID(file)+".yaml")
+	return filepath.Join(root, filepath.FromSlash(layout.StubsDir), ID(file)+".yaml")
 }
 
 // StrayStubs returns the stub scripts (.yaml, .yml) that belong to no workflow, usually by a typing

@@ -125,12 +125,12 @@ func AskVars(con *console.Console, workflow string, missing []engine.Var) (vars 
 // scriptOf reads the stub script: the named file, else the workflow's own, else one in which each role
 // does the least that lets the run continue.
 func scriptOf(con *console.Console, p *workspace.Workspace, file string, spec *engine.Spec) ([]byte, error) {
-	usual := filepath.Join(p.Root, filepath.FromSlash(specs.StubsDir), spec.ID+".yaml")
+	usual := filepath.Join(p.Root, filepath.FromSlash(layout.StubsDir), spec.ID+".yaml")
 	script := &stub.Script{}
 	switch {
 	case file != UsualScript:
 		if !layout.IsFile(file) {
-			return nil, fault.Misused("--stub alone uses "+specs.StubsDir+"/"+spec.ID+".yaml, if it exists",
+			return nil, fault.Misused("--stub alone uses "+layout.StubsDir+"/"+spec.ID+".yaml, if it exists",
 				"--stub=%s: no such file", text.Line(layout.ShortPath(file)))
 		}
 	default:

@@ -130,9 +130,7 @@ func (n *net) above(o *net) (c int) {
 }
 
 func distinct(xs []float64) []float64 {
-	out := slices.Clone(xs)
-	slices.Sort(out)
-	return slices.Compact(out)
+	return slices.Compact(slices.Sorted(slices.Values(xs)))
 }
 
 // tracks orders the lines across a channel so that few cross, and returns how many tracks they

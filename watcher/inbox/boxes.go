@@ -271,7 +271,7 @@ const (
 func (x *Inbox) treeInboxes(key string) []string {
 	var out []string
 	if key != "." {
-		out = append(out, filepath.Join(x.TreeDir(key), ".workflow", "signals"))
+		out = append(out, layout.InboxOf(x.TreeDir(key)))
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -295,7 +295,7 @@ func (x *Inbox) Expect(j job.Job) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	in := filepath.Join(dir, ".workflow", "signals")
+	in := layout.InboxOf(dir)
 	if len(x.places) < watcher.MaxFolders/2 {
 		x.places[in] = j.Attempt.Tree
 	}

@@ -171,7 +171,7 @@ func (x *Inbox) inboxOf(m *engine.Move) string {
 			return dir
 		}
 	}
-	return filepath.Join(x.TreeDir(m.Place), ".workflow", "signals")
+	return layout.InboxOf(x.TreeDir(m.Place))
 }
 
 // errGone reports that a file was moved or replaced.

@@ -80,7 +80,7 @@ func (r *Refs) Look(ctx context.Context, j job.Job, emit func(engine.Event)) eng
 		return nil
 	}
 	for { // it is recorded before anything is launched or offered
-		err := layout.Load(r.AttemptFile(j.Run, w.st.ID, j.Attempt.N, "begin"), &w.b)
+		err := layout.Load(r.AttemptFile(j.Run, w.st.ID, j.Attempt.N, layout.BeganFile), &w.b)
 		if err == nil {
 			break
 		}
