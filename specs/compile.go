@@ -34,7 +34,7 @@ type values struct {
 	*reader
 	doc   *specDoc
 	spec  *engine.Spec
-	from  sources
+	from  sources  // what is not in the file
 	list  string   // the step with for_each
 	kids  []pinned // what child runs use
 	notes book     // remarks that are not faults

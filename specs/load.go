@@ -82,6 +82,7 @@ func load(file string, src []byte, from sources) (*compiler, []Fault) {
 	return c, nil
 }
 
+// resultOf is what a caller gets of a load: the spec, or its faults.
 func resultOf(c *compiler, faults []Fault) (*engine.Spec, []Fault) {
 	if c == nil {
 		return nil, faults

@@ -90,8 +90,14 @@ func (f *Fields) Text(key string, maxBytes int) string {
 
 // Texts is a member that is a list of at most max texts.
 func (f *Fields) Texts(key string, max int) []string {
+	var list []json.RawMessage
+	f.into(key, '[', "a list", &list)
+	if len(list) > max {
+		f.Fault(key, "more than %d of them", max)
+		return nil
+	}
 	var out []string
-	for i, raw := range f.list(key, max) {
+	for i, raw := range list {
 		if raw[0] != '"' {
 			f.Fault(fmt.Sprintf("%s[%d]", key, i), "want a text, found %s", kindOf(raw[0]))
 			continue
@@ -104,17 +110,6 @@ func (f *Fields) Texts(key string, max int) []string {
 		out = append(out, s)
 	}
 	return out
-}
-
-// list is a member that is a list of at most max values.
-func (f *Fields) list(key string, max int) []json.RawMessage {
-	var list []json.RawMessage
-	f.into(key, '[', "a list", &list)
-	if len(list) > max {
-		f.Fault(key, "more than %d of them", max)
-		return nil
-	}
-	return list
 }
 
 // Int is a member that is a whole number from low to high, 0 if it is absent.
