@@ -13,6 +13,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/health"
 	"sluice/internal/job"
+	"sluice/internal/layout"
 )
 
 // launching is a launch that is being begun, again and again until it has.
@@ -107,7 +108,7 @@ func (ls *Launches) start(ctx context.Context, l Order, p Process) (*agents.Proc
 		under = ls.PIDFile(l.Of)
 	}
 	spec := agents.Spec{
-		Key: l.Key, Dir: filepath.Dir(in), Below: filepath.Join(ls.Root, ".workflow"), PidFile: ls.PIDFile(l.Key),
+		Key: l.Key, Dir: filepath.Dir(in), Below: filepath.Join(ls.Root, layout.WorkflowDir), PidFile: ls.PIDFile(l.Key),
 		Under: under, Argv: p.Argv, Env: p.Env, Cwd: p.Cwd, Stdin: p.Stdin, Sealed: p.Told,
 		Token: ls.Token(l.Key), KillAfter: time.Duration(ls.opt.Settings().KillAfter),
 	}

@@ -140,7 +140,7 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, inPlace bool) (plan
 // shownInboxes shows the shared inboxes of the root and of the launch's folders, and creates those that are missing.
 func shownInboxes(plan *sandbox.Plan, root, cwd, top string) error {
 	for _, dir := range []string{root, cwd, top} {
-		at := filepath.Join(dir, ".workflow")
+		at := filepath.Join(dir, layout.WorkflowDir)
 		inbox := filepath.Join(at, "signals")
 		if dir == "" || slices.Contains(plan.Inboxes, inbox) {
 			continue

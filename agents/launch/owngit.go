@@ -155,7 +155,7 @@ func (x *Cage) checkoutOf(g tree.Private, main string, inPlace bool) (c sandbox.
 	c = sandbox.Checkout{Top: g.Top, Common: x.opt.Git.CommonDir(), Main: main, Own: g.Dir, Stores: g.Stores,
 		Aside: filepath.Join(x.State, layout.GitsDir, asideFolder), InPlace: inPlace}
 	for _, dir := range g.Linked {
-		if !sandbox.Inside(filepath.Join(x.Root, ".workflow"), dir) { // nobody can write there
+		if !sandbox.Inside(filepath.Join(x.Root, layout.WorkflowDir), dir) { // nobody can write there
 			c.Linked = append(c.Linked, dir)
 		}
 	}

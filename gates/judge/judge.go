@@ -205,8 +205,7 @@ func (js *Judges) furnish(ctx context.Context, j launch.Judged, rel string) erro
 // stateIn makes .workflow/ a folder in which inboxes can be shown. A committed link there could
 // lead them elsewhere.
 func stateIn(root *os.Root, dir string) error {
-	at := path.Join(dir, ".workflow")
-	for _, p := range []string{at, path.Join(at, "signals")} {
+	for _, p := range []string{path.Join(dir, layout.WorkflowDir), path.Join(dir, layout.SignalsDir)} {
 		if info, err := root.Lstat(p); err == nil && !info.IsDir() {
 			if err := root.Remove(p); err != nil {
 				return err
@@ -224,16 +223,16 @@ func (js *Judges) linkState(root *os.Root, below string) error {
 	if err := stateIn(root, below); err != nil {
 		return err
 	}
-	at := path.Join(below, ".workflow")
-	if err := root.Remove(path.Join(at, "signals")); err != nil { // the commit's stays
+	at := path.Join(below, layout.WorkflowDir)
+	if err := root.Remove(path.Join(below, layout.SignalsDir)); err != nil { // the commit's stays
 		return nil
 	}
-	entries, err := os.ReadDir(filepath.Join(js.Root, ".workflow"))
+	entries, err := os.ReadDir(filepath.Join(js.Root, layout.WorkflowDir))
 	if err != nil {
 		return err
 	}
 	for _, x := range entries {
-		err := root.Symlink(filepath.Join(js.Root, ".workflow", x.Name()), path.Join(at, x.Name()))
+		err := root.Symlink(filepath.Join(js.Root, layout.WorkflowDir, x.Name()), path.Join(at, x.Name()))
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}

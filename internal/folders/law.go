@@ -81,7 +81,7 @@ func (x *ground) OwnPaths(b tree.Begin) []string {
 			continue
 		}
 		for _, name := range layout.OwnFolders() {
-			own = append(own, path.Join(rel, ".workflow", name))
+			own = append(own, path.Join(rel, layout.WorkflowDir, name))
 		}
 	}
 	for _, dir := range append([]string{x.State}, x.opt.Hidden...) {

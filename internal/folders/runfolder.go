@@ -56,8 +56,7 @@ func (x *Folders) keepSpec(j job.Job) {
 	if _, err := os.Lstat(to); err == nil {
 		return
 	}
-	data, _, err := atomicfile.OpenRegular(filepath.Join(x.Root, ".workflow", "specs"), j.RunInfo.Workflow+".yaml",
-		maxSpecFile)
+	data, _, err := atomicfile.OpenRegular(x.Path(layout.SpecsDir), j.RunInfo.Workflow+".yaml", maxSpecFile)
 	sum := layout.HexSum(data)
 	if err != nil || sum != j.Spec.Digest && sum != j.RunInfo.File {
 		return // changed since: the journal has the run's spec
@@ -69,7 +68,7 @@ func (x *Folders) keepSpec(j job.Job) {
 
 // pointLast links runs/last to the newest run.
 func (x *Folders) pointLast(run string) error {
-	last, err := x.Below(".workflow/runs/last")
+	last, err := x.Below(layout.RunsDir + "/last")
 	if err != nil {
 		return err
 	}

@@ -118,9 +118,8 @@ func (r *refs) Worktrees(ctx context.Context) ([]Worktree, error) {
 		return nil, err
 	}
 	if there := min(before, after); len(trees)-1 < there {
-		return nil, fault.New(fmt.Sprintf("see that all in %s can be read, and try again",
-			filepath.Join(r.common, "worktrees")), "git worktree list names %d of %d linked worktrees", max(len(trees)-1, 0),
-			there)
+		return nil, fault.New(fmt.Sprintf("see that all in %s can be read, and try again", r.linkedDir()),
+			"git worktree list names %d of %d linked worktrees", max(len(trees)-1, 0), there)
 	}
 	for i := range trees {
 		t := &trees[i]

@@ -173,11 +173,14 @@ func (r *place) Linked() ([]string, error) {
 	return out, err
 }
 
+// linkedDir is the folder of git's entries of linked worktrees.
+func (r *place) linkedDir() string { return filepath.Join(r.common, "worktrees") }
+
 // eachLinked visits git's entries of linked worktrees until is reports true: admin is the entry's
 // folder, tree the worktree's recorded path. It skips unreadable entries. The first is that of the
 // worktree at likely, if git has named it after its folder.
 func (r *place) eachLinked(likely string, is func(admin, tree string) (found bool)) error {
-	dir := filepath.Join(r.common, "worktrees")
+	dir := r.linkedDir()
 	visit := func(name string) (found bool) {
 		admin := filepath.Join(dir, name)
 		dot, err := pointer(admin, "gitdir", "")

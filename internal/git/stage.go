@@ -54,7 +54,7 @@ func (s *staged) move(path string) error {
 	if err != nil || name == "" {
 		return errors.Join(err, fmt.Errorf("it was not made: %w", fs.ErrNotExist))
 	}
-	admin := filepath.Join(s.r.common, "worktrees", name)
+	admin := filepath.Join(s.r.linkedDir(), name)
 	if err := atomicfile.Write(filepath.Join(s.path, ".git"), []byte("gitdir: "+filepath.ToSlash(admin)+"\n"),
 		0o644); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (s *staged) clear(path string) error {
 			return fault.New("if its folder was deleted, run git worktree prune",
 				"it is missing but already registered as a worktree")
 		default:
-			if err := os.RemoveAll(filepath.Join(s.r.common, "worktrees", name)); err != nil {
+			if err := os.RemoveAll(filepath.Join(s.r.linkedDir(), name)); err != nil {
 				return err
 			}
 		}

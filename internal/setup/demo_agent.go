@@ -50,8 +50,7 @@ func demoFile(name string) []byte {
 // demoTests writes the tests, the second time with what the review asked for.
 func demoTests(con *console.Console) error {
 	tests, words := demoFile("test_index.py"), "wrote a test for finding all words"
-	if found, err := filepath.Glob(filepath.Join("..", layout.WorkflowDir, "retry-context",
-		"XG-1-2-*.md")); err == nil && len(found) > 0 {
+	if found, err := filepath.Glob(filepath.Join("..", layout.RetryDir, "XG-1-2-*.md")); err == nil && len(found) > 0 {
 		tests = append(tests, demoFile("test_empty.py")...)
 		words = "added a test for the empty query, as the review asked"
 		con.Print("read %s", filepath.Base(found[len(found)-1]))
@@ -70,8 +69,7 @@ func demoBuild(con *console.Console) error {
 		}
 	}
 	words := "index and search; all tests pass"
-	if found, err := filepath.Glob(filepath.Join("..", layout.WorkflowDir, "retry-context",
-		"XG-2-end-*.md")); err == nil && len(found) > 0 {
+	if found, err := filepath.Glob(filepath.Join("..", layout.RetryDir, "XG-2-end-*.md")); err == nil && len(found) > 0 {
 		words = "read " + filepath.Base(found[len(found)-1]) + "; a real agent would now do as you say"
 	}
 	con.Print("%s", words)
