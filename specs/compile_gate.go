@@ -32,8 +32,7 @@ func (c *gateRows) gate(d *gateDoc) {
 	g.Outputs = c.outputs(d.Outputs, inGate, what+": outputs")
 	g.Verdict = c.verdict(d, what)
 	if d.VetoWindow.set() {
-		v := c.span(d.VetoWindow, what+": veto_window")
-		g.VetoWindow = &v
+		g.VetoWindow = new(c.span(d.VetoWindow, what+": veto_window"))
 	}
 	g.Timeout = c.positiveSpan(d.Timeout, what+": timeout")
 	c.passes(d, g, what)

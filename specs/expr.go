@@ -220,8 +220,8 @@ func (w *world) compile(src string, s scope, m mode,
 
 // plainError rewords the library's error.
 func plainError(src string, err error) exprFault {
-	var fe *file.Error
-	if !errors.As(err, &fe) {
+	fe, ok := errors.AsType[*file.Error](err)
+	if !ok {
 		return exprFault{0, "does not compile: " + firstLine(err.Error())}
 	}
 	offset := fe.From

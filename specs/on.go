@@ -51,8 +51,7 @@ func (c onCompiler) compile() {
 	}
 	c.count(d.MaxPerDay, 1, maxPerDay, "on: max_per_day", &on.MaxPerDay)
 	if d.Confirm.set() {
-		yes := c.yes(d.Confirm, "on: confirm")
-		on.Confirm = &yes
+		on.Confirm = new(c.yes(d.Confirm, "on: confirm"))
 	}
 	on.Triggers = c.triggers(d)
 	if len(on.Triggers)+len(d.Schedule) == 0 {

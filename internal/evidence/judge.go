@@ -86,15 +86,11 @@ type gathered struct {
 // statements opens all envelopes that may be about a commit. bad is the answer if one of them was
 // tampered with.
 func (v *Verifier) statements(c git.Commit) (out gathered, bad *Answer) {
-	worst := func(code int, format string, args ...any) *Answer {
-		a := no(code, format, args...)
-		return &a
-	}
 	sources := slices.Concat(v.notes[c.SHA], v.trees[c.Tree], []noted{{envelopes: v.files}})
 	own := len(v.notes[c.SHA])
 	for i, n := range sources {
 		if n.err != nil {
-			return out, worst(CodeForged, "its note cannot be read: %v", n.err)
+			return out, new(no(CodeForged, "its note cannot be read: %v", n.err))
 		}
 		for _, e := range n.envelopes {
 			s, by, err := e.open(v.Policy.Signers)
@@ -108,7 +104,7 @@ func (v *Verifier) statements(c git.Commit) (out gathered, bad *Answer) {
 				continue // of another commit, or a file: whoever it is about answers for it
 			case err != nil:
 				what, _ := fault.Split(err)
-				return out, worst(CodeForged, "the statement in its note does not hold: %s", what)
+				return out, new(no(CodeForged, "the statement in its note does not hold: %s", what))
 			}
 			sub := s.about(func(d Digest) bool { return d.Commit == c.SHA })
 			if sub == nil && v.Policy.Match == MatchTree {
@@ -119,8 +115,8 @@ func (v *Verifier) statements(c git.Commit) (out gathered, bad *Answer) {
 				out.others = append(out.others, s.Subject[0].Digest.Commit)
 			case sub == nil:
 			case sub.Digest.Tree != c.Tree:
-				return out, worst(CodeForged, "the statement names tree %.12s for it, and its tree is %.12s",
-					sub.Digest.Tree, c.Tree)
+				return out, new(no(CodeForged, "the statement names tree %.12s for it, and its tree is %.12s",
+					sub.Digest.Tree, c.Tree))
 			default:
 				out.about = append(out.about, found{s, sub, by})
 			}
@@ -215,8 +211,7 @@ func howWords(how, run string) string {
 // gate returns how a gate passed the work, or why it does not meet the rule.
 func (v *Verifier) gate(ctx context.Context, f found, rule Rule) (words string, bad *Answer, err error) {
 	fail := func(code int, format string, args ...any) (string, *Answer, error) {
-		a := no(code, "gate "+text.Line(rule.Gate)+": "+format, args...)
-		return "", &a, nil
+		return "", new(no(code, "gate "+text.Line(rule.Gate)+": "+format, args...)), nil
 	}
 	var first *Answer
 	seen, passed := 0, 0
