@@ -83,6 +83,8 @@ func textSchema() object { return object{"type": scalarTypes()} }
 
 func filledSchema() object { return object{"type": scalarTypes(), "minLength": 1} }
 
+func anyOf(these ...any) object { return object{"anyOf": these} }
+
 func listOf(items object) object { return object{"type": "array", "items": items} }
 
 func (*scalar) schema() object { return textSchema() }
@@ -107,35 +109,32 @@ func (*pathList) schema() object {
 func (*exprDoc) schema() object { return object{"type": scalarTypes(), "pattern": `\S`} }
 
 func (*commandDoc) schema() object {
-	return object{"anyOf": []any{
-		object{"type": scalarTypes(), "pattern": `\S`, "not": object{"type": "string", "pattern": `\$\{\{`}},
-		object{"type": "array", "items": textSchema(), "minItems": 1},
-	}}
+	return anyOf(object{"type": scalarTypes(), "pattern": `\S`, "not": object{"type": "string", "pattern": `\$\{\{`}},
+		object{"type": "array", "items": textSchema(), "minItems": 1})
 }
 
 func (*targetsDoc) schema() object {
-	return object{"anyOf": []any{textSchema(), object{"type": "array", "items": filledSchema(), "minItems": 1}}}
+	return anyOf(textSchema(), object{"type": "array", "items": filledSchema(), "minItems": 1})
 }
 
 func computed() object { return object{"type": "string", "pattern": `\$\{\{`} }
 
 func (*countDoc) schema() object {
-	return object{"anyOf": []any{object{"type": "integer", "minimum": 0, "maximum": maxCount}, computed()}}
+	return anyOf(object{"type": "integer", "minimum": 0, "maximum": maxCount}, computed())
 }
 
 func (*spanDoc) schema() object {
-	return object{"anyOf": []any{object{"type": "string",
-		"pattern": `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}, computed()}}
+	return anyOf(object{"type": "string",
+		"pattern": `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`}, computed())
 }
 
 func (*number) schema() object {
-	return object{"anyOf": []any{object{"type": "number", "minimum": 0}, computed()}}
+	return anyOf(object{"type": "number", "minimum": 0}, computed())
 }
 
 func limitSchema(bound object) object {
-	return object{"anyOf": []any{bound,
-		object{"type": "object", "additionalProperties": false, "required": []string{"max"},
-			"properties": object{"max": bound, "on_hit": object{"enum": []string{"ABORTED", "FAILED", "human"}}}}}}
+	return anyOf(bound, object{"type": "object", "additionalProperties": false, "required": []string{"max"},
+		"properties": object{"max": bound, "on_hit": object{"enum": []string{"ABORTED", "FAILED", "human"}}}})
 }
 
 func (l *spanLimit) schema() object   { return limitSchema(l.max.schema()) }
@@ -149,11 +148,9 @@ func (*envDoc) schema() object {
 }
 
 func (*tasksDoc) schema() object {
-	return object{"anyOf": []any{
-		filledSchema(),
+	return anyOf(filledSchema(),
 		object{"type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": (&exprDoc{}).schema(),
-			"propertyNames": object{"pattern": `\$\{\{`}},
-	}}
+			"propertyNames": object{"pattern": `\$\{\{`}})
 }
 
 func (*givenDoc) schema() object {
@@ -168,18 +165,14 @@ func (*routesDoc) schema() object {
 }
 
 func (*verdictDoc) schema() object {
-	return object{"anyOf": []any{
-		(&exprDoc{}).schema(),
+	return anyOf((&exprDoc{}).schema(),
 		object{"type": "object", "minProperties": 1, "additionalProperties": (&exprDoc{}).schema(),
-			"propertyNames": object{"pattern": ids.Pattern}},
-	}}
+			"propertyNames": object{"pattern": ids.Pattern}})
 }
 
 func (*outputsDoc) schema() object {
-	return listOf(object{"anyOf": []any{
-		filledSchema(),
-		object{"type": "object", "minProperties": 1, "additionalProperties": (&exprDoc{}).schema()},
-	}})
+	return listOf(anyOf(filledSchema(),
+		object{"type": "object", "minProperties": 1, "additionalProperties": (&exprDoc{}).schema()}))
 }
 
 func (*criteriaDoc) schema() object {
@@ -191,11 +184,11 @@ func (*criteriaDoc) schema() object {
 			"properties": object{"file": filledSchema(), "non_empty": object{"type": "boolean"},
 				"folder": object{"type": "boolean"}}},
 	}
-	return object{"anyOf": append(one, object{"type": "array", "minItems": 1, "items": object{"anyOf": one}})}
+	return anyOf(append(one, object{"type": "array", "minItems": 1, "items": anyOf(one...)})...)
 }
 
 func (*answerDoc) schema() object {
-	return object{"anyOf": []any{filledSchema(), object{"type": "object"}}}
+	return anyOf(filledSchema(), object{"type": "object"})
 }
 
 func (*rolesDoc) schema() object {
@@ -208,7 +201,7 @@ func (*varsDoc) schema() object {
 		"properties": object{"required": object{"type": "boolean"}, "default": textSchema(),
 			"one_of":      object{"type": "array", "items": textSchema(), "minItems": 1},
 			"description": textSchema()}}
-	return object{"type": "object", "additionalProperties": object{"anyOf": []any{textSchema(), long}},
+	return object{"type": "object", "additionalProperties": anyOf(textSchema(), long),
 		"propertyNames": object{"pattern": namePattern}}
 }
 
@@ -219,15 +212,15 @@ func without(keys ...string) object {
 	for _, k := range keys {
 		any = append(any, has(k))
 	}
-	return object{"not": object{"anyOf": any}}
+	return object{"not": anyOf(any...)}
 }
 
 func (*stepDoc) rules() []any {
 	return []any{
 		// otherwise it only forks, joins or has a gate
-		object{"anyOf": []any{has("agent"), has("run"), has("workflow"),
+		anyOf(has("agent"), has("run"), has("workflow"),
 			object{"allOf": []any{object{"propertyNames": object{"enum": waypointKeys()}},
-				object{"anyOf": []any{has("gate"), has("next_step"), has("needs")}}}}}},
+				anyOf(has("gate"), has("next_step"), has("needs"))}}),
 		object{"not": has("gate", "next_step")},
 		object{"not": has("gate", "on_fail")},
 		object{"if": has("workflow"),
