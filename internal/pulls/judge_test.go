@@ -264,7 +264,7 @@ func TestSkippedByTheWork(t *testing.T) {
 	if n := len(r.f.Pulls()); n != 0 {
 		t.Fatalf("%d pull requests", n)
 	}
-	one := r.commit("Skip CI of drafts [ci: skip nothing]")
+	one := r.commit("[NO-TICKET] Skip CI of drafts [ci: skip nothing]")
 	ch, _ := r.judge(r.job("GB", one, 9))
 	r.until("a pull request", func() bool { return len(r.f.Pulls()) == 1 })
 	r.f.Conflict(1, true)
