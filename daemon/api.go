@@ -103,20 +103,22 @@ type Today struct {
 
 // RunStatus is a run's status, step by step.
 type RunStatus struct {
-	ID       string       `json:"id"`
-	Workflow string       `json:"workflow"`
-	Name     string       `json:"name,omitempty"`
-	Phase    string       `json:"phase"`
-	Trust    string       `json:"trust,omitempty"`   // of a live run: as of the repo
-	Exposed  string       `json:"exposed,omitempty"` // of file: why
-	Paused   string       `json:"paused,omitempty"`  // why
-	Started  time.Time    `json:"started,omitzero"`
-	Ended    time.Time    `json:"ended,omitzero"`
-	EndWhy   string       `json:"end_why,omitempty"`
-	Stubbed  bool         `json:"stubbed,omitempty"` // stubs play its agents: no real work
-	By       engine.Actor `json:"by"`
-	Usage    engine.Usage `json:"usage,omitzero"`  // so far, running work included
-	Budget   engine.Usage `json:"budget,omitzero"` // limits; 0 = none
+	ID       string `json:"id"`
+	Workflow string `json:"workflow"`
+	Name     string `json:"name,omitempty"`
+	Phase    string `json:"phase"`
+	Trust    string `json:"trust,omitempty"`   // of a live run: as of the repo
+	Exposed  string `json:"exposed,omitempty"` // of file: why
+	Paused   string `json:"paused,omitempty"`  // why
+	// of a run that a person did not pause: why, in words
+	PausedText string       `json:"paused_text,omitempty"`
+	Started    time.Time    `json:"started,omitzero"`
+	Ended      time.Time    `json:"ended,omitzero"`
+	EndWhy     string       `json:"end_why,omitempty"`
+	Stubbed    bool         `json:"stubbed,omitempty"` // stubs play its agents: no real work
+	By         engine.Actor `json:"by"`
+	Usage      engine.Usage `json:"usage,omitzero"`  // so far, running work included
+	Budget     engine.Usage `json:"budget,omitzero"` // limits; 0 = none
 
 	// use per role; time only of what has ended
 	Roles       map[string]engine.Spend `json:"roles,omitempty"`

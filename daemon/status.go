@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -105,9 +106,10 @@ func runStatus(c *core, r *engine.Run, full bool, all shared) RunStatus {
 	if r.Paused {
 		out.Paused = r.PausedWhy
 		resume := Resume(r.ID, !all.unserved)
-		w := Wait{Kind: "paused", Text: "it is paused: " + resume}
-		if r.PausedWhy == engine.PausedConfirm {
-			w.Text = "a trigger started it: " + resume + " lets it begin, sluice abort " + r.ID + " ends it"
+		out.PausedText = strings.ReplaceAll(r.PausedText, Resume(r.ID, true), resume)
+		w := Wait{Kind: "paused", Text: cmp.Or(out.PausedText, "it is paused")}
+		if !strings.Contains(w.Text, resume) {
+			w.Text += ": " + resume
 		}
 		if r.Child != nil && r.PausedWhy == engine.PausedParent { // nobody needs to resume it
 			w = Wait{Kind: "parent", Text: "for " + r.Child.Parent + ", which is paused"}

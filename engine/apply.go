@@ -133,7 +133,7 @@ func (f RunBegan) apply(s *State, at time.Time) {
 func (f RunPaused) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	r.may(f.FactKind(), stays)
-	r.Paused, r.PausedWhy, r.PausedAt = true, f.Why, at
+	r.Paused, r.PausedWhy, r.PausedText, r.PausedAt = true, f.Why, f.Text, at
 	for _, qs := range r.Rounds { // a pause stops the window's clock
 		if q := qs[len(qs)-1]; q.State == OnWindow {
 			q.Remains = Duration(max(q.WindowEnds.Sub(at), 0))
@@ -145,7 +145,7 @@ func (f RunResumed) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	r.may(f.FactKind(), stays)
 	paused := r.PausedAt
-	r.Paused, r.PausedWhy, r.PausedAt = false, "", time.Time{}
+	r.Paused, r.PausedWhy, r.PausedText, r.PausedAt = false, "", "", time.Time{}
 	if r.List != nil { // the file may have been edited during the pause
 		r.List.unlook(s)
 	}
@@ -180,7 +180,8 @@ func (r *Run) grant(g Grant) {
 func (f RunEnded) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
 	r.to(f.FactKind(), f.Phase)
-	r.EndStep, r.EndWhy, r.Paused, r.PausedWhy, r.PausedAt, r.Ended = f.Step, f.Why, false, "", time.Time{}, at
+	r.EndStep, r.EndWhy, r.Ended = f.Step, f.Why, at
+	r.Paused, r.PausedWhy, r.PausedText, r.PausedAt = false, "", "", time.Time{}
 	r.Writes = slices.DeleteFunc(r.Writes, func(w *Write) bool { return w.Kind != WriteRewind })
 	r.EndCause, r.EndLimit = f.Cause, f.Limit
 	for step := range r.Attempts { // live attempts stop; a retry makes their steps due again

@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Limits on what a state may hold; each is checked where the value enters.
 const (
@@ -108,24 +111,12 @@ func (c Config) role(name string) RoleLimits {
 
 // timeout returns a launch's time-out: the spec's, else the role's, else the settings'.
 func (c Config) timeout(own Duration, role string) Duration {
-	if own > 0 {
-		return own
-	}
-	if r := c.role(role); r.Timeout > 0 {
-		return r.Timeout
-	}
-	return c.Timeout
+	return cmp.Or(own, c.role(role).Timeout, c.Timeout)
 }
 
 // restarts returns how often a launch is retried after an infrastructure failure.
 func (c Config) restarts(own *int, role string) int {
-	if own != nil {
-		return *own
-	}
-	if r := c.role(role); r.Restarts != nil {
-		return *r.Restarts
-	}
-	return c.Restarts
+	return *cmp.Or(own, c.role(role).Restarts, &c.Restarts)
 }
 
 // Statuses that a step may report.

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -37,7 +38,7 @@ func (d *listing) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
 	if c.Task != "" {
 		name, n = c.Task, r.List.Task(c.Task).Runs+1
 	}
-	part := inRunID(w, name, c.Task)
+	part := inRunID(w, name, c.Task, r.Child != nil || w.nests())
 	id := fmt.Sprintf("%s.%s.%d", r.ID, part, n)
 	for i := 2; d.s.Runs[id] != nil; i++ { // an older release named it
 		id = fmt.Sprintf("%s.%s-%d.%d", r.ID, part, i, n)
@@ -58,11 +59,12 @@ func (d *listing) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
 	}
 }
 
-// inRunID returns a name's part of a run's id, which no other run ever had: a number alone is a run's, or ends a name.
-func inRunID(w *Spec, name, task string) string {
+// inRunID returns a name's part of a child run's id, which no other run ever had. If child runs have child runs
+// (deep), a number alone is a run's, or ends a name.
+func inRunID(w *Spec, name, task string, deep bool) string {
 	parts := strings.Split(name, ".")
 	for i, p := range parts[:len(parts)-1] {
-		if strings.Trim(strings.TrimLeft(p, "_"), numerals) == "" {
+		if deep && strings.Trim(strings.TrimLeft(p, "_"), numerals) == "" {
 			parts[i] = "_" + p
 		}
 	}
@@ -70,6 +72,13 @@ func inRunID(w *Spec, name, task string) string {
 		parts[0] = "_" + parts[0]
 	}
 	return strings.Join(parts, ".")
+}
+
+// nests reports whether child runs of the workflow may have child runs.
+func (s *Spec) nests() bool {
+	return slices.ContainsFunc(s.Steps, func(st *Step) bool {
+		return st.Child != nil && slices.ContainsFunc(st.Child.Steps, func(k *Step) bool { return k.Child != nil })
+	})
 }
 
 // Causes of an end that matter to the parent.

@@ -309,7 +309,8 @@ func TestEndWhileUnread(t *testing.T) {
 // count as the one that has ended.
 func TestIDsOfChildren(t *testing.T) {
 	w := &Spec{Steps: []*Step{{ID: "prep"}, {ID: "1.x"}}}
-	of := map[string]string{}
+	var of map[string]string
+	deep := false
 	var names func(id string, depth int)
 	names = func(parent string, depth int) {
 		for _, name := range []string{"1", "1.1", "1.1.1", "1._1.1", "1._1", "x", "1.x", "x.1", "x.1.x", "x.1.1", "_.x", "prep", "prep-2", "x._.1", "x.__1.1"} {
@@ -318,7 +319,7 @@ func TestIDsOfChildren(t *testing.T) {
 					if task == "" && w.Step(name) == nil {
 						continue
 					}
-					id, who := fmt.Sprintf("%s.%s.%d", parent, inRunID(w, name, task), n), fmt.Sprintf("%s > %s (task %q) %d", of[parent], name, task, n)
+					id, who := fmt.Sprintf("%s.%s.%d", parent, inRunID(w, name, task, deep), n), fmt.Sprintf("%s > %s (task %q) %d", of[parent], name, task, n)
 					if of[id] != "" {
 						t.Errorf("%s is of %s and of %s", id, of[id], who)
 					}
@@ -329,8 +330,11 @@ func TestIDsOfChildren(t *testing.T) {
 			}
 		}
 	}
-	names("w-1", 3)
-	if got := inRunID(w, "T1.1", "T1.1"); got != "T1.1" {
+	for _, depth := range []int{1, 3} {
+		of, deep = map[string]string{}, depth > 1
+		names("w-1", depth)
+	}
+	if got := inRunID(w, "T1.1.1", "T1.1.1", false); got != "T1.1.1" {
 		t.Errorf("%s: an id that nobody can mistake changed", got)
 	}
 }

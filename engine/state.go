@@ -63,8 +63,7 @@ type State struct {
 }
 
 // Hold prevents decisions on this state from launching a step, a review, a check or a step's hook.
-// It serves to end a run, and is not recorded: the next reader of the record launches what is
-// ready.
+// It serves to end a run, and is not recorded: the next reader launches what is ready.
 func (s *State) Hold() { s.hold = true }
 
 // NewState returns the state of a new repo.
@@ -138,15 +137,16 @@ func set[V any](m *map[string]V, key string, v V) {
 
 // Run is one run of a workflow.
 type Run struct {
-	ID        string    `json:"id"`
-	Workflow  string    `json:"workflow"`
-	N         int       `json:"n"`
-	Phase     string    `json:"phase"`
-	Paused    bool      `json:"paused,omitempty"`
-	PausedWhy string    `json:"paused_why,omitempty"` // user, limit:<key>, fatal, spec, work
-	PausedAt  time.Time `json:"paused_at,omitzero"`
-	Parallel  bool      `json:"parallel,omitempty"`
-	Digest    string    `json:"digest"`
+	ID         string    `json:"id"`
+	Workflow   string    `json:"workflow"`
+	N          int       `json:"n"`
+	Phase      string    `json:"phase"`
+	Paused     bool      `json:"paused,omitempty"`
+	PausedWhy  string    `json:"paused_why,omitempty"`  // user, limit:<key>, fatal, spec, work
+	PausedText string    `json:"paused_text,omitempty"` // of the fact
+	PausedAt   time.Time `json:"paused_at,omitzero"`
+	Parallel   bool      `json:"parallel,omitempty"`
+	Digest     string    `json:"digest"`
 	// hex SHA-256 of the spec's file, "" for a run started by an older release
 	File  string            `json:"file,omitempty"`
 	Vars  map[string]any    `json:"vars,omitempty"`

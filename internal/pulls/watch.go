@@ -201,7 +201,8 @@ func (w *watch) words(ctx context.Context, hub *forge.Hub, pull forge.Pull) erro
 	if err != nil {
 		return err
 	}
-	t := talk{watch: w, hub: hub, pull: pull, all: all, shown: shown{rec.Pushed, git.ShortBranch(onto)}}
+	t := talk{watch: w, hub: hub, pull: pull, all: all,
+		shown: shown{pushed: rec.Pushed, onto: git.ShortBranch(onto)}}
 	for _, c := range all {
 		said, ok := parse(c.Body)
 		if !ok || slices.Contains(rec.Taken, c.ID) {

@@ -75,17 +75,7 @@ func Inbox(ctx context.Context, con *console.Console, v workspace.Viewer, served
 	if con.JSON {
 		specOf = SpecsOf(func(r daemon.RunStatus) (*engine.Spec, error) { return workspace.SpecOf(ctx, v, r) })
 	}
-	items := Waits(st, served, specOf)
-	for i, w := range items {
-		if at := slices.IndexFunc(st.Runs, func(r daemon.RunStatus) bool { return r.ID == w.Run }); w.Kind == "paused" {
-			why, err := whyPaused(ctx, v, st.Runs[at])
-			if err != nil {
-				return nil, err
-			}
-			items[i].Text = strings.TrimSuffix(why, ": "+daemon.Resume(w.Run, true)) // the row has the command
-		}
-	}
-	return items, nil
+	return Waits(st, served, specOf), nil
 }
 
 // SpecsOf returns what reads the spec of runs, once for each digest; nil = it cannot be read, which the page of a run
@@ -134,6 +124,7 @@ func Waits(st daemon.Status, served bool, specOf func(daemon.RunStatus) *engine.
 				i.Type = in + " next"
 			case "paused":
 				i.Type, i.Why = in+strings.TrimPrefix(daemon.Resume(r.ID, served), "sluice"), r.Paused
+				i.Text = strings.TrimSuffix(r.PausedText, ": "+daemon.Resume(r.ID, served)) // the row has the command
 			default:
 				continue
 			}

@@ -131,11 +131,6 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 			st.Health = append(st.Health, "the settings are not in force: "+f.Error())
 		}
 	}
-	for i := range st.Runs {
-		if err := tellPause(ctx, v, &st.Runs[i], served); err != nil {
-			return err
-		}
-	}
 	late := lateOf(ctx, p, st)
 	if con.JSON {
 		doc := map[string]any{"served": served, "status": st}
@@ -221,36 +216,4 @@ func printLevels(con *console.Console, st daemon.Status) {
 	if live && words != "" {
 		con.PrintWrapped(0, console.Styled(words, console.Dim))
 	}
-}
-
-// whyPaused returns the journal's reason of a run that was not paused by a person.
-func whyPaused(ctx context.Context, v workspace.Viewer, r daemon.RunStatus) (why string, err error) {
-	if r.Paused == "" || r.Paused == "user" || !r.Live() {
-		return "", nil
-	}
-	err = v.Facts(ctx, r.ID, 0, false, func(l daemon.Line) error {
-		if f, err := engine.DecodeFact(l.Fact); err == nil {
-			if p, ok := f.(engine.RunPaused); ok {
-				why = p.Text
-			}
-		}
-		return nil
-	})
-	return why, err
-}
-
-// tellPause adds why it is paused to a run. The reason names the command of a served repo.
-func tellPause(ctx context.Context, v workspace.Viewer, r *daemon.RunStatus, served bool) error {
-	why, err := whyPaused(ctx, v, *r)
-	for i, w := range r.Waits {
-		if w.Kind == "paused" && why != "" {
-			resume := daemon.Resume(r.ID, served)
-			why = text.Line(strings.ReplaceAll(why, daemon.Resume(r.ID, true), resume))
-			if !strings.Contains(why, resume) {
-				why += ": " + resume
-			}
-			r.Waits[i].Text = why
-		}
-	}
-	return err
 }
