@@ -60,7 +60,7 @@ func skips(message string) string {
 	if len(message) > git.MaxMessageBytes-utf8.UTFMax {
 		return fmt.Sprintf("more than %d bytes, or nearly", git.MaxMessageBytes)
 	}
-	return regexp.MustCompile(`(?i)\[no[ -]ci\]|\[skip[ -][a-z-]+\]|\[[a-z-]+[ -]skip\]|\*\*\*no_ci\*\*\*|skip-checks: *true`).
+	return regexp.MustCompile(`(?i)\[(no[ -]ci|skip[ -][a-z-]+|[a-z-]+[ -]skip)\]|\*\*\*no_ci\*\*\*|skip-checks: *true`).
 		FindString(message)
 }
 
