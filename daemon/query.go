@@ -30,6 +30,9 @@ func all(run string, full bool) query { return query{run: run, full: full, most:
 func queryOf(req *http.Request, full bool) (query, error) {
 	v := req.URL.Query()
 	q := all(v.Get("run"), full)
+	if full && q.run == "" {
+		return q, asked("run: which one?")
+	}
 	if v.Get("ended_most") == "" {
 		return q, nil
 	}

@@ -89,6 +89,12 @@ func TestQueryOfARequest(t *testing.T) {
 			t.Errorf("%s: %v", asks, err)
 		}
 	}
+	for _, run := range []string{"", "w-1"} { // of a repo without runs
+		_, err := serveTest(t, t.TempDir(), newStage()).client.Run(t.Context(), run)
+		if want := map[string]string{"": "which one?", "w-1": "no run w-1 is known here"}[run]; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("run %q: %v", run, err)
+		}
+	}
 }
 
 // TestRecentThroughTheSocket: a client gets what it asks for, and a limit that is too high is lowered.
