@@ -170,7 +170,7 @@ func PrintInbox(con *console.Console, items []Waiting) error {
 		}
 		why := render.Why(i.Why)
 		if i.Kind == "paused" {
-			why = render.Because(render.Paused(i.Why, nil), text.Line(i.Text))
+			why = text.Line(render.PausedWords(engine.RunPaused{Why: i.Why, Text: i.Text}))
 		}
 		state := i.Kind
 		if state == "human" {
