@@ -137,12 +137,13 @@ func (n *intake) file(ctx context.Context, w word, by engine.Actor) (engine.File
 	for _, q := range over {
 		outcome, ok := strings.CutPrefix(f.Name, q.Gate+"-")
 		outcome, _, _ = strings.Cut(outcome, ".")
-		if fails := outcome == engine.OutcomeFail || outcome == engine.OutcomeVeto; ok && !fails &&
-			(f.Dir == "" || f.Dir == q.Run) && q.Digest != "" {
-			var err error
-			f.DigestNow, err = n.opt.World.DigestNow(ctx, q)
-			return f, err
+		refuses := outcome == engine.OutcomeFail || outcome == engine.OutcomeVeto
+		if !ok || refuses || f.Dir != "" && f.Dir != q.Run || q.Digest == "" {
+			continue
 		}
+		var err error
+		f.DigestNow, err = n.opt.World.DigestNow(ctx, q)
+		return f, err
 	}
 	return f, nil
 }

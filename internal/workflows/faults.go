@@ -141,16 +141,12 @@ func lineOf(err error) Line {
 
 // PromptFaults returns the faults in the prompts of a spec's roles, under the settings of its repo.
 func PromptFaults(con *console.Console, file string, spec *engine.Spec) []specs.Fault {
-	root := rootOf(file)
-	if spec == nil || root == "" {
+	root, s, ok := under(con, file)
+	if spec == nil || !ok {
 		return nil
 	}
-	s, err := workspace.Settings(con, root, nil)
-	if err != nil {
-		return nil // the faults of the settings are reported
-	}
 	var out []specs.Fault
-	for _, err := range promptFaults(root, spec, s.Settings) {
+	for _, err := range promptFaults(root, spec, s) {
 		f := specs.Fault{File: file, Line: 1, Col: 1, Message: err.Error()}
 		if of, ok := errors.AsType[prompt.Fault](err); ok {
 			f = specs.Fault{File: of.File, Line: of.Line, Col: of.Col, Message: of.Message}
@@ -158,6 +154,19 @@ func PromptFaults(con *console.Console, file string, spec *engine.Spec) []specs.
 		out = append(out, f)
 	}
 	return out
+}
+
+// under returns the root and the settings of a spec's repo. It is not ok if there is none, or if the settings have
+// faults, which are reported elsewhere.
+func under(con *console.Console, file string) (root string, s settings.Settings, ok bool) {
+	if root = rootOf(file); root == "" {
+		return "", s, false
+	}
+	l, err := workspace.Settings(con, root, nil)
+	if err != nil {
+		return "", s, false
+	}
+	return root, l.Settings, true
 }
 
 // promptFaults returns the faults in the prompts of a spec's roles.
@@ -195,18 +204,14 @@ func eachRole(spec *engine.Spec, look func(role string, judges bool)) {
 // RoleNotes reports agent types that have no settings and whose name is almost that of a role with settings: the
 // agent of the role * plays them.
 func RoleNotes(con *console.Console, file string, spec *engine.Spec) (out []Line) {
-	root := rootOf(file)
-	if spec == nil || root == "" {
+	_, s, ok := under(con, file)
+	if spec == nil || !ok {
 		return nil
 	}
-	s, err := workspace.Settings(con, root, nil)
-	if err != nil {
-		return nil // the faults of the settings are reported
-	}
 	src, _ := os.ReadFile(file) // it was just read; without it the place is not known
-	known, said := slices.Sorted(maps.Keys(s.Settings.Roles)), map[string]bool{}
+	known, said := slices.Sorted(maps.Keys(s.Roles)), map[string]bool{}
 	eachRole(spec, func(role string, _ bool) {
-		_, is := s.Settings.Roles[role]
+		_, is := s.Roles[role]
 		near := text.Nearest(role, known)
 		if is || said[role] || near == "" {
 			return
