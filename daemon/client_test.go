@@ -51,8 +51,8 @@ func TestPingOfAProcessThatEnds(t *testing.T) {
 	}
 }
 
-// TestDaemonThatHangs: the kernel takes connections for a stopped process. Who asks the daemon is told; who asks for a
-// repo sets its own time.
+// TestDaemonThatHangs: the kernel accepts connections for a stopped process. A request to the daemon fails; one to a repo
+// has the time that its caller sets.
 func TestDaemonThatHangs(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "daemon."+SocketName)
 	l, err := net.Listen("unix", socket)

@@ -114,7 +114,7 @@ func TestRule13Protect(t *testing.T) {
 // TestRule13ProtectOfABlocked: a question does not hide what the step has changed, and the pass of a person who
 // was told of it counts.
 func TestRule13ProtectOfABlocked(t *testing.T) {
-	conform.Rule(t, "1-language protect", "a step that asks something is told of too")
+	conform.Rule(t, "1-language protect", "if the step asks something, the reason names the files first")
 	w := flow("x", aStep("a"), aGate("a", to("b")), aStep("b"), aGate("b", to(EndDone), onFail("a")))
 	s := begin(t, "8-semantics 13", "a blocked step that changed what protect names sends its gate to a person with both", w)
 	s.sentinel("a", StatusBlocked, func(ev *FileSeen) { ev.Sentinel.Question = "May I go on?" })

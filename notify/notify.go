@@ -20,7 +20,7 @@ const (
 	maxInFlight  = 8 // concurrent notices per channel
 )
 
-// KindInfo is the kind of what is about no run, as `sluice notify TEXT`. The others are the engine's: gate, human, …
+// KindInfo is a notice about no run, such as `sluice notify TEXT`. The other kinds are the engine's: gate, human, …
 const KindInfo = "info"
 
 // Urgencies of a notice; anything else means normal.

@@ -133,7 +133,7 @@ func (c *checker) name(n *ast.IdentifierNode) {
 	}
 }
 
-// member checks the last name of a chain: of a var, a step or a gate, of what it has, of what its answer has.
+// member checks the last name of a chain: a var, a step, a gate, a property of one, or a key of its answer.
 func (c *checker) member(n *ast.MemberNode) {
 	root, names := chain(n)
 	if root == nil || c.locals[root.Value] || names[len(names)-1] == nil {
@@ -169,7 +169,7 @@ func (c *checker) entry(root string, name *ast.StringNode) {
 	}
 }
 
-// property checks the name of what a step or a gate has; id is nil if it is computed.
+// property checks the name of a property of a step or a gate; id is nil if it is computed.
 func (c *checker) property(root string, id, name *ast.StringNode) {
 	known := map[string][]string{"steps": {"answer", "status", "attempt", "stdout"},
 		"gates": {"answer", "verdict", "score", "feedback"}}[root]

@@ -285,8 +285,8 @@ func (in input) use(tool string, keys ...string) Event {
 	return Event{Kind: Tool, Name: tool}
 }
 
-// reads returns a profile's read for a program whose lines are an L, of which tells makes events. A line counts if the
-// members with the right type could be read.
+// reads returns the read function of a program whose lines have the form L; tells makes a line's events. A line counts
+// if the members with the right type could be read.
 func reads[L any](tells func(*Reader, L) []Event) func(*Reader, []byte) ([]Event, bool) {
 	return func(r *Reader, line []byte) ([]Event, bool) {
 		var l L

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// StatOf returns the Stat of what the os package found.
+// StatOf converts what the os package found.
 func StatOf(info fs.FileInfo) Stat {
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		return statSys(sys, info.Mode())

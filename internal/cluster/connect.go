@@ -31,7 +31,7 @@ type Servers struct {
 	// this process alone. "" = the client's own.
 	Inbox string
 	CA    string // file with the certificates that the servers' are checked against; "": the system's
-	// Logf is told what the servers say unasked, such as that they refuse the key; nil: nobody is.
+	// Logf receives what the servers report unasked, such as a refused key; nil: it is dropped.
 	Logf func(string, ...any)
 }
 

@@ -1,4 +1,4 @@
-// Package memo is a cache: of what never changes, or of what its user compares with what is there now.
+// Package memo is a cache for values that never change, or that its user compares with the current ones.
 package memo
 
 import "sync"

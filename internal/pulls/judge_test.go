@@ -284,7 +284,7 @@ func TestSkippedByTheWork(t *testing.T) {
 // checks, so nothing there counts.
 func TestOtherTarget(t *testing.T) {
 	r := newRig(t)
-	conform.Rule(t, "12-forge target", "neither checks and reviews nor a comment pass work of which the pull request goes into another branch than the run's")
+	conform.Rule(t, "12-forge target", "While the pull request goes into another branch than the run began from, nothing there passes the work")
 	one := r.commit("one")
 	ch, _ := r.judge(r.job("GB", one, 1))
 	r.until("a pull request", func() bool { return len(r.f.Pulls()) == 1 })

@@ -55,7 +55,7 @@ func TestWhatWaitsIsFirst(t *testing.T) {
 	s.sees(`^› \? G review of w-1`)
 }
 
-// TestReposOfOneName: repos whose folders are called the same are told apart.
+// TestReposOfOneName: repos whose folders have the same name are shown with different names.
 func TestReposOfOneName(t *testing.T) {
 	all := []string{"/home/ann/app", "/home/bob/app", "/srv/home/bob/app", "/home/ann/lib", "/app", "/home/ann/my-lib"}
 	want := []string{"ann/app", "/home/bob/app", "srv/home/bob/app", "lib", "/app", "my-lib"}

@@ -141,8 +141,8 @@ func (w *Worker) Make(ctx context.Context, s launch.Sent, since time.Time) (laun
 	return back, err
 }
 
-// giveBack tries until the result is stored. Who has sent the order waits as long as this worker lives, and is told
-// why; a launch that it has asked to end ends without its work.
+// giveBack tries until the result is stored. The sender of the order waits as long as this worker lives, and reads the
+// reason in its heartbeat; a launch that is asked to end ends without its work.
 func (w *Worker) giveBack(ctx context.Context, key string, back *launch.Back, try func() error) error {
 	if !w.Retry(ctx, "the result of "+key, func() error {
 		err := try()

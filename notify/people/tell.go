@@ -94,7 +94,7 @@ func (p *People) Notice(job job.Job) notify.Notice {
 	return out
 }
 
-// quoted are words of others, of which no line but the first looks like one of ours.
+// quoted returns the words of others with a mark on each line but the first, so that none looks like ours.
 func quoted(s string, most int) string {
 	lines := strings.FieldsFunc(text.CleanLines(s, len(s)), func(r rune) bool { return r == '\n' })
 	return text.Ends(strings.Join(lines, "\n> "), most)
