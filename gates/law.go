@@ -85,28 +85,56 @@ type started struct {
 	above   map[string]bool // folders of these
 	ends    []string        // with a leading slash: in any folder
 	within  []string        // with both slashes: everything in such folders
+	modules map[string]bool // with a trailing slash, "" for the top: Python's own modules are replaced here
 }
 
 func (s started) has(file string) bool {
+	if ext, ok := strings.CutSuffix(file, ".so"); ok {
+		dir, name := path.Split(ext)
+		if name, tag, ok := strings.Cut(name, "."); ok && tag != "" && s.has(dir+name+".so") { // x.abi3.so is x.so to Python
+			return true
+		}
+	}
 	return s.files[file] || slices.ContainsFunc(s.folders, func(d string) bool { return strings.HasPrefix(file, d) }) ||
 		slices.ContainsFunc(s.ends, func(end string) bool { return strings.HasSuffix("/"+file, end) }) ||
-		slices.ContainsFunc(s.within, func(d string) bool { return strings.Contains("/"+file, d) })
+		slices.ContainsFunc(s.within, func(d string) bool { return strings.Contains("/"+file, d) }) || s.replaces(file)
+}
+
+// replaces reports whether Python imports a file in place of one of its own library.
+func (s started) replaces(file string) bool {
+	return len(s.modules) > 0 && slices.ContainsFunc(shells.ModuleEnds(), func(end string) bool {
+		rest, ok := strings.CutSuffix(file, end)
+		dir, name := path.Split(rest)
+		return ok && s.modules[dir] && shells.OwnModule(name)
+	})
 }
 
 // put adds files, and folders, which end with a slash.
 func (s *started) put(names ...string) {
-	if s.files == nil {
-		s.files, s.above = map[string]bool{}, map[string]bool{}
-	}
 	for _, name := range names {
+		s.reach(name)
 		if !strings.HasSuffix(name, "/") {
 			s.files[name] = true
 		} else if !slices.Contains(s.folders, name) {
 			s.folders = append(s.folders, name)
 		}
-		for i := strings.LastIndexByte(name, '/'); i > 0; i = strings.LastIndexByte(name[:i], '/') {
-			s.above[name[:i]] = true
-		}
+	}
+}
+
+// imports adds a folder from which Python imports.
+func (s *started) imports(folder string) {
+	folder = strings.TrimPrefix(folder+"/", "./")
+	s.reach(folder)
+	s.modules[folder] = true
+}
+
+// reach notes the folders above a file or folder.
+func (s *started) reach(name string) {
+	if s.files == nil {
+		s.files, s.above, s.modules = map[string]bool{}, map[string]bool{}, map[string]bool{}
+	}
+	for i := strings.LastIndexByte(name, '/'); i > 0; i = strings.LastIndexByte(name[:i], '/') {
+		s.above[name[:i]] = true
 	}
 }
 
@@ -132,7 +160,12 @@ func (s *started) add(j Bases, files []string) {
 
 // Places returns where a file that a command names may be, relative to the top of the checkout. A
 // file named in the root also means the one in the checkout, which has the root's future content.
-func (j Bases) Places(file string) (out []string) {
+func (j Bases) Places(file string) []string {
+	return slices.DeleteFunc(j.places(file), func(at string) bool { return at == "." })
+}
+
+// places is Places with the top, ".", itself.
+func (j Bases) places(file string) (out []string) {
 	at := filepath.FromSlash(file)
 	for _, base := range []string{j.Dir, j.Root, j.Top} {
 		full := at
@@ -140,7 +173,7 @@ func (j Bases) Places(file string) (out []string) {
 			full = filepath.Join(base, at)
 		}
 		for _, top := range []string{j.Root, j.Top} {
-			if rel, inside := layout.Rel(top, full); inside && rel != "." {
+			if rel, inside := layout.Rel(top, full); inside {
 				out = append(out, rel)
 			}
 		}
@@ -197,6 +230,11 @@ func (l *Law) starts(where string, s shells.Started) {
 	}
 	l.programs.add(l.at, s.Files)
 	l.below = append(l.below, s.Below...)
+	for _, dir := range s.Modules {
+		for _, at := range l.at.places(dir) {
+			l.programs.imports(at)
+		}
+	}
 	for _, dir := range filepath.SplitList(l.at.Path) {
 		for _, name := range s.Programs {
 			l.programs.add(l.at, []string{filepath.Join(dir, name)})

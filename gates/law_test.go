@@ -103,6 +103,33 @@ func TestGuardedBelow(t *testing.T) {
 	}
 }
 
+// TestGuardedModules: what Python imports from the folder of a script, in place of its own library, is law, whatever the
+// file is made of; a module of another name is not, nor one in another folder.
+func TestGuardedModules(t *testing.T) {
+	files := strings.Fields("json.py json/__init__.py json/a.py ssl.cpython-313-x86_64-linux-gnu.so _socket.abi3.so app.py " +
+		"tools/json.py tools/re.pyc tools/enum/__init__.py tools/help.py tools/__init__.py app/types.py json.txt")
+	for command, want := range map[string]string{
+		"python3 tools/check.py out.txt":   "tools/json.py tools/re.pyc tools/enum/__init__.py",
+		"cd app && python ../tools/a.py":   "tools/json.py tools/re.pyc tools/enum/__init__.py",
+		"./tools/check.py":                 "tools/json.py tools/re.pyc tools/enum/__init__.py",
+		"uv run python -m checks":          "json.py json/__init__.py ssl.cpython-313-x86_64-linux-gnu.so _socket.abi3.so",
+		"python3 -c 'open(1)'":             "json.py json/__init__.py ssl.cpython-313-x86_64-linux-gnu.so _socket.abi3.so",
+		"python3 -I tools/check.py":        "",
+		"python3 -BP -m checks":            "",
+		"python3 -c 'import app'":          "json.py json/__init__.py ssl.cpython-313-x86_64-linux-gnu.so _socket.abi3.so app.py",
+		"sh tools/check.sh && go test ./a": "",
+	} {
+		spec := &engine.Spec{Gates: []*engine.Gate{{Reviewer: engine.Reviewer{Run: &engine.Command{Shell: command}}}}}
+		l := LawOf(spec, nil, nil, nil, Bases{Root: "/w", Top: "/w", Dir: "/w"})
+		if got := strings.Join(l.Guarded(files, nil), " "); got != want {
+			t.Errorf("%s: %s, want %s", command, got, want)
+		}
+		if got := l.Above("json"); got != strings.Contains(want, " json/") {
+			t.Errorf("%s: a link json in the place of the module: %v", command, got)
+		}
+	}
+}
+
 // TestGuardedAtForge: what a push starts at the forge is law where the forge judges, or the work is pushed at the end.
 func TestGuardedAtForge(t *testing.T) {
 	files := strings.Fields(".github/workflows/ci.yml .github/ISSUE.md .circleci/config.yml a/.travis.yml Jenkinsfile .tekton/push.yaml .woodpecker.yaml cloudbuild.yaml a/cloudbuild.yaml")

@@ -81,7 +81,7 @@ func (l *Law) lead(link, to string, is, program bool) {
 
 // Above reports whether law can lie in a folder, or behind a link in its place.
 func (l Law) Above(dir string) bool {
-	if l.settings.above[dir] || l.programs.above[dir] {
+	if l.settings.above[dir] || l.programs.above[dir] || l.programs.replaces(dir+"/__init__.py") {
 		return true
 	}
 	if l.plain && !l.ours(dir) {
@@ -108,10 +108,19 @@ func (s *started) through(link, to string) {
 			s.put(to + "/" + rest)
 		}
 	}
+	for folder := range maps.Clone(s.modules) {
+		if rest, ok := strings.CutPrefix(folder, link+"/"); ok {
+			s.imports(strings.TrimSuffix(to+"/"+rest, "/"))
+		}
+	}
 }
 
 func (l Law) size() int {
-	return len(l.globs) + len(l.settings.files) + len(l.settings.folders) + len(l.programs.files) + len(l.programs.folders)
+	n := len(l.globs)
+	for _, s := range []started{l.settings, l.programs} {
+		n += len(s.files) + len(s.folders) + len(s.modules)
+	}
+	return n
 }
 
 func (l *Law) doubt(why string) {

@@ -14,13 +14,14 @@ func TestFollow(t *testing.T) {
 	run := func(text string) *engine.Gate {
 		return &engine.Gate{ID: "G", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: text}}}
 	}
-	spec := &engine.Spec{Protect: []string{"docs/*/rules.md"}, Gates: []*engine.Gate{run("./ci/gate.sh && make -C sub && python3 -c 'import json' && go run ./tools/gen")}}
+	spec := &engine.Spec{Protect: []string{"docs/*/rules.md"}, Gates: []*engine.Gate{run("./ci/gate.sh && make -C sub && python3 -c 'import json' && go run ./tools/gen && python3 py/check.py")}}
 	for _, c := range []struct{ links, changed, law, free, unknown string }{
 		{links: "sub/Makefile=../build/Makefile", law: "build/Makefile sub/Makefile", free: "build/x Makefile.in"},
 		{links: "ci=tools/ci tools/ci/gate.sh=../../lib/./gate.sh", law: "tools/ci/gate.sh lib/gate.sh", free: "tools/ci/x lib/x"},
 		{links: "ci=/r/tools/ci", law: "tools/ci/gate.sh"},
 		{links: "tools/gen=../gen", law: "gen/a.go gen/b/c.go", free: "gen.go"},
 		{links: "CLAUDE.md=docs/agents.md x/.claude=../conf", law: "docs/agents.md conf/settings.json", free: "docs/x.md"},
+		{links: "py=lib/py", law: "lib/py/check.py lib/py/json.py", free: "lib/py/help.py lib/json.py"},
 		{links: "docs/a=../texts .workflow/specs=../specs", law: "texts/rules.md specs/w.yaml", free: "texts/x.md"},
 		{changed: "json", law: "json", free: "json2 evil/__init__.py"},
 		{changed: "docs docs/b .workflow ci/gate.sh src", law: "docs docs/b .workflow ci/gate.sh", free: "src docs/b/x"},

@@ -16,6 +16,8 @@ type interpreter struct {
 	attached bool     // the text may be joined to the short option
 	operand  bool     // the text is the first operand after the short option (a shell), else the next argument
 	ends     string   // short options after which all else is the program's
+	files    []string // files that it reads first, in the folder that it runs in
+	suffixes []string // what it adds to a file's name without an ending
 	through  bool     // an operand before the option does not end the options (su NAME -c TEXT)
 }
 
@@ -27,15 +29,19 @@ func interpreters() []interpreter {
 		{names: []string{"su", "runuser", "script", "flock", "sg"}, letters: "c", long: []string{"--command"},
 			attached: true, through: true},
 		{names: []string{"env"}, letters: "S", values: "uC", long: []string{"--split-string"}, attached: true, through: true},
-		{names: []string{"python", "pypy"}, letters: "c", values: "WX", ends: "m", attached: true},
-		{names: []string{"perl"}, letters: "eE", values: "IMmFCDx", attached: true},
-		{names: []string{"ruby"}, letters: "e", values: "IrCEF", attached: true},
+		{names: []string{"python", "pypy"}, letters: "c", values: "WX", ends: "m", attached: true,
+			suffixes: []string{"/__main__.py"}},
+		{names: []string{"perl"}, letters: "eE", values: "IMmFCDx", attached: true, suffixes: []string{".pm"}},
+		{names: []string{"ruby"}, letters: "e", values: "IrCEF", attached: true, suffixes: []string{".rb"}},
 		{names: []string{"node", "nodejs", "bun", "deno", "tsx", "ts-node"}, letters: "ep", values: "rC",
-			long: []string{"--eval", "--print"}, attached: true},
+			long: []string{"--eval", "--print"}, attached: true,
+			suffixes: []string{".js", ".cjs", ".mjs", ".json", "/index.js", "/package.json"}},
 		{names: []string{"php"}, letters: "rBRE", values: "dcz", ends: "f", long: []string{"--run"}, attached: true},
 		{names: []string{"lua", "osascript"}, letters: "e", values: "l", attached: true},
-		{names: []string{"Rscript", "julia", "elixir", "groovy", "raku"}, letters: "e", long: []string{"--eval"}},
-		{names: []string{"tclsh", "expect", "racket", "guile", "escript", "octave"}},
+		{names: []string{"Rscript"}, letters: "e", files: []string{".Rprofile", ".Renviron"}},
+		{names: []string{"octave"}, files: []string{".octaverc"}},
+		{names: []string{"julia", "elixir", "groovy", "raku"}, letters: "e", long: []string{"--eval"}},
+		{names: []string{"tclsh", "expect", "racket", "guile", "escript"}},
 		{names: []string{"pwsh", "powershell"}, long: []string{"-c", "-Command", "-command", "--command"}, through: true},
 	}
 }

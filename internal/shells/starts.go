@@ -14,6 +14,8 @@ type Started struct {
 	Files []string
 	// Below are names of files that count in any folder of the work: a tool finds them by itself. * is any text.
 	Below []string
+	// Modules are folders in which Python looks for a module before it does so in its own library ([OwnModule]).
+	Modules []string
 	// Programs are names without a folder: PATH says which files they are.
 	Programs []string
 	// Unknown is the first thing of which it cannot be told what it runs; "" = all can.
@@ -92,6 +94,8 @@ func (s *starts) done() Started {
 	s.Files = slices.Compact(s.Files)
 	slices.Sort(s.Programs)
 	s.Programs = slices.Compact(s.Programs)
+	slices.Sort(s.Modules)
+	s.Modules = slices.Compact(s.Modules)
 	return s.Started
 }
 
@@ -199,6 +203,9 @@ func (s *starts) command(l line, depth int) {
 	}
 	name, args := words[0], words[1:]
 	s.program(name)
+	if path.Ext(name) == ".py" {
+		s.imports(path.Dir(name))
+	}
 	base := strings.TrimSuffix(path.Base(name), ".exe")
 	plain := strings.TrimRight(base, "0123456789.")
 	switch {
@@ -301,6 +308,7 @@ func wrappers() []wrapper {
 		{names: []string{"watch"}, values: "n"},
 		{names: []string{"fakeroot", "eatmydata", "setpriv", "unshare", "numactl", "systemd-run", "bear", "scan-build"}},
 		{names: []string{"dbus-run-session", "valgrind", "prlimit", "tini", "dumb-init", "cross-env"}},
+		{names: []string{"direnv"}, operand: 2}, // exec DIR
 		{names: []string{"command", "builtin", "nohup", "setsid", "chronic", "unbuffer", "caffeinate", "busybox"}},
 	}
 }

@@ -18,6 +18,7 @@ func interpreterOf(names ...string) (interpreter, bool) {
 // interpreted looks at the script, module or code that an interpreter is given.
 func (s *starts) interpreted(in interpreter, name string, words []string, from string, depth int) {
 	shell := in.operand || in.names[0] == "su"
+	s.before(in, words[1:])
 	if codes := in.code(words, 1); len(codes) > 0 {
 		for _, i := range codes {
 			switch {
@@ -47,14 +48,8 @@ func (s *starts) interpreted(in interpreter, name string, words []string, from s
 			s.file("package.json")
 			return
 		case strings.HasPrefix(w, "-") || shell && strings.HasPrefix(w, "+"):
-			if _, value, ok := strings.Cut(w, "="); ok && strings.Contains(value, "/") {
-				s.file(value)
-			}
-			if len(w) > 1 && strings.Contains(in.values+"r", w[len(w)-1:]) && !strings.HasPrefix(w, "--") ||
-				w == "--require" || w == "--import" || w == "--rcfile" || w == "--init-file" || w == "--loader" {
-				if i++; i < len(words) && strings.Contains(words[i], "/") {
-					s.file(words[i])
-				}
+			if in.takesNext(w) {
+				i++
 			}
 		default:
 			if t, ok := toolOf(name); ok { // deno task, bun run
@@ -72,18 +67,21 @@ func (s *starts) interpreted(in interpreter, name string, words []string, from s
 	}
 }
 
-// script adds a script, what is run in its place where it is a folder or lacks its ending, and the files of a tool that
-// it is: sh gradlew, php vendor/bin/phpunit.
+// script adds a script, and the files of a tool that it is: sh gradlew, php vendor/bin/phpunit.
 func (s *starts) script(in interpreter, name string, args []string, depth int) {
-	s.file(name)
-	ends := map[string][]string{"python": {"/__main__.py"}, "node": {".js", ".cjs", ".mjs", "/index.js", "/package.json"}}
-	if path.Ext(name) == "" && !strings.ContainsRune(name, hole) {
-		for _, end := range ends[in.names[0]] {
-			s.file(path.Clean(name) + end)
-		}
-	}
+	s.loaded(in, name)
 	if t, ok := toolOf(strings.TrimSuffix(path.Base(name), path.Ext(name))); ok {
 		s.tool(t, args, depth)
+	}
+}
+
+// loaded adds a file, and what an interpreter takes in its place if the name lacks its ending or is a folder's.
+func (s *starts) loaded(in interpreter, name string) {
+	s.file(name)
+	if path.Ext(name) == "" && !strings.ContainsRune(name, hole) {
+		for _, end := range in.suffixes {
+			s.file(path.Clean(name) + end)
+		}
 	}
 }
 
@@ -103,6 +101,74 @@ func (s *starts) stdin(name, from string) {
 	s.file(from)
 }
 
+// before adds what an interpreter reads before its script: its settings, what options name, and modules of Python.
+func (s *starts) before(in interpreter, args []string) {
+	for _, f := range in.files {
+		s.file(f)
+	}
+	if in.names[0] == "python" {
+		s.replaceable(args)
+	}
+	for i := 0; i < len(args) && strings.HasPrefix(args[i], "-"); i++ {
+		value, ok := strings.CutPrefix(args[i], "-r")
+		if _, joined, cut := strings.Cut(args[i], "="); cut {
+			value, ok = joined, true
+		} else if in.takesNext(args[i]) && i+1 < len(args) {
+			i++
+			value, ok = args[i], true
+		}
+		if ok && strings.Contains(value, "/") {
+			s.loaded(in, value)
+		}
+	}
+}
+
+// takesNext reports whether the next argument is an option's value.
+func (in interpreter) takesNext(option string) bool {
+	if strings.HasPrefix(option, "--") {
+		return slices.Contains([]string{"--require", "--import", "--rcfile", "--init-file", "--loader"}, option)
+	}
+	return len(option) > 1 && strings.Contains(in.values+"r", option[len(option)-1:])
+}
+
+// replaceable adds the folders in which a file can replace a module of Python's library.
+func (s *starts) replaceable(args []string) {
+	for i := 0; ; i++ {
+		switch {
+		case i >= len(args) || args[i] == "-":
+			s.imports(".")
+			return
+		case !strings.HasPrefix(args[i], "-"):
+			s.imports(path.Dir(args[i]))
+			if path.Ext(args[i]) == "" { // a folder with a __main__.py
+				s.imports(args[i])
+			}
+			return
+		case strings.HasPrefix(args[i], "--"):
+		case args[i] == "-W" || args[i] == "-X":
+			i++
+		case args[i][1] == 'W' || args[i][1] == 'X':
+		case strings.ContainsAny(args[i], "IP"): // it looks in no such folder
+			return
+		case strings.ContainsAny(args[i], "cm"):
+			s.imports(".")
+			return
+		}
+	}
+}
+
+// imports notes a folder in which Python looks for modules first.
+func (s *starts) imports(dir string) {
+	for _, at := range s.dirs {
+		if at = path.Join(at, dir); path.IsAbs(dir) {
+			at = dir
+		}
+		if len(s.Modules) < maxFiles && !strings.ContainsRune(at, hole) && !strings.HasPrefix(at, "**") {
+			s.Modules = append(s.Modules, at)
+		}
+	}
+}
+
 // module adds the files of a Python module, which may lie in the folder that a command runs in.
 func (s *starts) module(name string, args []string, depth int) {
 	if strings.ContainsRune(name, hole) {
@@ -110,8 +176,8 @@ func (s *starts) module(name string, args []string, depth int) {
 		return
 	}
 	at := strings.ReplaceAll(name, ".", "/")
-	for _, f := range []string{at + ".py", at + ".pyc", at + "/__init__.py", at + "/__main__.py"} {
-		s.file(f)
+	for _, end := range append(ModuleEnds(), "/__main__.py") {
+		s.file(at + end)
 	}
 	if t, ok := toolOf(name); ok {
 		s.tool(t, args, depth)
@@ -143,12 +209,9 @@ func (s *starts) inline(in interpreter, code string) {
 	}
 	for _, w := range strings.FieldsFunc(code, func(r rune) bool { return strings.ContainsRune("\"'`()", r) }) {
 		if strings.HasPrefix(w, "./") || strings.HasPrefix(w, "../") {
-			s.file(w)
+			s.loaded(in, w)
 			if path.Ext(w) == "" {
-				s.file(w + "/**")
-				for _, ext := range []string{".js", ".cjs", ".json", ".rb", ".pm"} {
-					s.file(w + ext)
-				}
+				s.folder(w)
 			}
 		}
 	}

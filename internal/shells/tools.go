@@ -61,6 +61,8 @@ func tools() []tool {
 			file: []string{"-f", "--file"}},
 		{names: []string{"awk", "gawk", "mawk", "sed"}, file: []string{"-f", "--file"}},
 		{names: []string{"jq", "yq"}, file: []string{"-f", "--from-file", "-L"}},
+		{names: []string{"nix", "nix-shell"}, files: []string{"flake.nix", "flake.lock", "shell.nix", "default.nix"},
+			run: []string{"-c", "--command", "--run"}},
 		{names: []string{"pre-commit"}, files: []string{".pre-commit-config.yaml"}, file: []string{"-c", "--config"}},
 	}
 }
