@@ -1,4 +1,4 @@
-// Live parts: while the page is seen, each message is the HTML of one element, named by its id, or lines for one.
+// Live parts: while the page is seen, each message is the HTML of one element, by its id, or lines for one.
 "use strict";
 (() => {
   const find = (id) => document.getElementById(id);
@@ -19,9 +19,9 @@
     if (form) find("stale").hidden = same;
     for (const b of document.querySelectorAll("main button:not([hidden])")) b.disabled = gone || b.name === "outcome" && !(seen && same);
   };
-  setTimeout(() => { seen = true; able(); }, 1100);
-  able();
-  if (round) new MutationObserver(() => { // a gate that asks while somebody looks gets its form
+  const look = () => document.hidden || setTimeout(() => { seen = true; able(); }, 1100);
+  able(); look();
+  if (round) new MutationObserver(() => { // a gate that asks meanwhile gets its form
     if (!form && round.dataset.at.endsWith("true")) location.reload();
     able();
   }).observe(round, { attributes: true });
@@ -44,21 +44,21 @@
     };
     source.onerror = () => { close(source.readyState > 1 ? "refused: a new tab shows why" : "not connected, retrying"); again = setTimeout(open, 2000); };
   };
-  document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else open(); });
+  document.addEventListener("visibilitychange", () => { if (document.hidden) close(); else { look(); open(); } });
   addEventListener("pagehide", () => close());
   addEventListener("pageshow", open);
   open();
   if (!form) return;
 
-  // The number of a line opens the box for a comment below it, without leaving the page.
-  document.addEventListener("click", async (ev) => {
+  // A line's number opens the box for a comment below it, on this page.
+  addEventListener("click", async (ev) => {
     const a = ev.target.closest?.(".diff a[href*='at=']");
     if (!a || ev.metaKey || ev.ctrlKey || ev.shiftKey) return;
     ev.preventDefault();
     const row = a.closest("tr"), id = "c-" + row.id;
     if (!find(id)) {
       const box = parsed(await (await fetch(a.href)).text()).getElementById(id);
-      if (!box) { location.href = a.href; return; }
+      if (!box) return void (location.href = a.href);
       row.after(box);
     }
     find(id).querySelector("textarea").focus();
@@ -67,12 +67,12 @@
   // What is typed is kept as a draft.
   let later = 0;
   const cancel = () => { clearTimeout(later); later = 0; };
-  const keep = async (leaving) => { // a request that outlives its page has 64 kB at most
+  const keep = async (leaving) => { // one that outlives its page has 64 kB at most
     cancel();
     const sent = fetch(form.action + "/draft", { method: "POST", body: new URLSearchParams(new FormData(form)), keepalive: leaving, redirect: "manual" });
     unkept.hidden = await sent.then((res) => res.type === "opaqueredirect", () => false);
   };
-  document.addEventListener("input", (ev) => { if (ev.target.form === form) { cancel(); later = setTimeout(keep, 1000, false); } });
+  addEventListener("input", (ev) => { if (ev.target.form === form) { cancel(); later = setTimeout(keep, 1000, false); } });
   addEventListener("pagehide", () => { if (later) keep(true); });
   form.addEventListener("submit", cancel);
 })();
