@@ -33,7 +33,7 @@ const (
 
 // Limits on messages.
 const (
-	maxBeat   = 256 << 10
+	maxBeat   = 1 << 20 // one with maxKeys launches of the longest keys has half of it
 	maxCall   = 6 << 20 // an order has a prompt, vars and a schema
 	maxAnswer = 2 << 20
 	maxKeys   = 1000 // launches that a heartbeat names

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"sluice/agents/launch"
 	"sluice/engine"
 	"sluice/internal/cluster"
+	"sluice/internal/ids"
 	"sluice/internal/layout"
 	"sluice/tools/conform"
 	"sluice/tools/natstest"
@@ -706,6 +708,19 @@ func TestWire(t *testing.T) {
 		if _, err := readCall([]byte(text)); err == nil {
 			t.Errorf("a request is taken: %s", what)
 		}
+	}
+	full := Beat{Worker: worker, Journal: testJournal, Versions: versions(), Labels: []string{"linux"}, Slots: MaxSlots}
+	for n := range maxKeys {
+		key := fmt.Sprintf("%s/%s#%039d", strings.Repeat("r", ids.MaxRun), strings.Repeat("s", ids.Max), n)
+		full.Launches = append(full.Launches, Doing{Key: key, Ended: true, Since: time.Now(), Words: math.MinInt64,
+			Mark: strings.Repeat("f", markLen)})
+	}
+	data, err := json.Marshal(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := readBeat(data, worker); err != nil || len(b.Launches) != maxKeys {
+		t.Errorf("a worker with all slots in use, %d bytes: %v", len(data), err)
 	}
 	for what, text := range map[string]string{
 		"another worker": `{"wire":2,"wire_least":2,"worker":"ffffffffffffffff","journal":"` + testJournal + `","labels":["linux"],"slots":1}`,
