@@ -206,7 +206,12 @@ func (a api) status(req *http.Request, full bool) (any, error) {
 	if err != nil || s.Stalled != "" && !full {
 		return s, err
 	}
-	if q.run != "" && len(s.Runs) == 0 {
+	switch {
+	case q.run == "" || len(s.Runs) > 0:
+	case s.Stalled != "":
+		_, advice := a.r.troubles.stalled()
+		return nil, fault.New(advice, "stalled: %s", s.Stalled)
+	default:
 		return nil, unknownRun(q.run)
 	}
 	if full {

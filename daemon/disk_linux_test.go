@@ -80,6 +80,9 @@ func TestFullDisk(t *testing.T) {
 	if serr != nil || !strings.Contains(st.Stalled, "no space left") {
 		t.Fatalf("status while the disk is full: %q %v", st.Stalled, serr)
 	}
+	if _, err := s.client.Run(context.Background(), "w-1"); err == nil || !strings.Contains(err.Error(), "stalled: ") {
+		t.Errorf("a run's status while the disk is full: %v", err)
+	}
 	carried := world.count()
 	if err := start(300 * time.Millisecond); err == nil {
 		t.Error("a start is acknowledged while nothing can be written")
