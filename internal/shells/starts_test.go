@@ -13,7 +13,7 @@ func TestStarts(t *testing.T) {
 		{text: `CI=1 python3 -u tools/check.py out.txt && "./tests/run" -v; test -s out.txt`, files: "tests/run tools/check.py"},
 		{text: `if timeout 5 tools/slow; then echo src/b.go; fi`, files: "tools/slow"},
 		{text: `bash -e 'ci/sec ond.sh'`, files: "ci/sec ond.sh"},
-		{text: "go test ./... # ./not/this\ngo vet ./...", files: "go.mod go.work"},
+		{text: "go test ./... # ./not/this\ngo vet ./...", files: "go.mod go.work vendor/modules.txt"},
 		{text: `grep -q "$WORD" out.txt || ! [ -e x ]`, files: ""},
 		{text: `sh -c "tools/a; tools/b"`, files: "tools/a tools/b"},
 		{text: `bash -ec 'cd sub && ./run'`, files: "run sub/run"},
@@ -28,8 +28,8 @@ func TestStarts(t *testing.T) {
 		{text: `/usr/bin/make -C x check`, files: "/usr/bin/make GNUmakefile Makefile makefile x/GNUmakefile x/Makefile x/makefile"},
 		{text: `npm run test`, files: ".npmrc package.json"},
 		{text: `npx --yes tsx ./tools/x.ts`, files: ".npmrc package.json tools/x.ts"},
-		{text: `go run ./tools/check -v`, files: "go.mod go.work tools/check tools/check/**"},
-		{text: `go run -tags ci ./tools/check && go test -modfile=ci/go.mod -exec ./ci/run`, files: "ci/go.mod ci/run go.mod go.work tools/check tools/check/**"},
+		{text: `go run ./tools/check -v`, files: "go.mod go.work tools/check tools/check/** vendor/modules.txt"},
+		{text: `go run -tags ci ./tools/check && go test -modfile=ci/go.mod -exec ./ci/run`, files: "ci/go.mod ci/run go.mod go.work tools/check tools/check/** vendor/modules.txt"},
 		{text: `python tools/check`, files: "tools/check tools/check/__main__.py"},
 		{text: `node ci/check`, files: "ci/check ci/check.cjs ci/check.js ci/check.json ci/check.mjs ci/check/index.js ci/check/package.json"},
 		{text: `php vendor/bin/phpunit && sh ci/gradlew.sh`, files: "build.gradle build.gradle.kts buildSrc/build.gradle buildSrc/build.gradle.kts buildSrc/src/** ci/gradlew.sh gradle.properties gradle/wrapper/gradle-wrapper.jar gradle/wrapper/gradle-wrapper.properties phpunit.xml phpunit.xml.dist settings.gradle settings.gradle.kts vendor/bin/phpunit"},
@@ -51,6 +51,8 @@ func TestStarts(t *testing.T) {
 		{text: `node -e 'require("./ci/x.js")'`, files: "ci/x.js"},
 		{text: `node --require ./a.js --test`, files: "a.js"},
 		{text: `ruby -r./ci/a -r ./ci/b.rb -e 'require "./c"'`, files: "c c.rb c/** ci/a ci/a.rb ci/b.rb"},
+		{text: `gitleaks dir . && npx markdownlint-cli2 docs`, files: ".gitleaks.toml .gitleaksignore .markdownlint-cli2.cjs .markdownlint-cli2.jsonc .markdownlint-cli2.mjs .markdownlint-cli2.yaml .markdownlint.cjs .markdownlint.json .markdownlint.jsonc .markdownlint.mjs .markdownlint.yaml .markdownlint.yml .markdownlintignore .npmrc package.json"},
+		{text: `aider --yes --message-file "$1"`, files: ".aider.conf.yml .aider.model.metadata.json .aider.model.settings.yml .env"},
 		{text: `nix develop -c ./ci/a; direnv exec . ci/b`, files: "ci/a ci/b default.nix flake.lock flake.nix shell.nix"},
 		{text: `BASH_ENV=./e.sh bash x.sh`, files: "e.sh e.sh/** x.sh"},
 		{text: `PATH=bin:$PATH check`, files: "bin bin/**"},
@@ -116,7 +118,7 @@ esac
 // TestBelow: the files of a tool that reads them in folders below by itself count there too.
 func TestBelow(t *testing.T) {
 	for text, want := range map[string]string{
-		"go test ./...": "go.mod go.work", "cd web && npm test": "package.json .npmrc", "npx make": "", "coverage run -m pytest": "pytest.ini .pytest.ini pytest.toml .pytest.toml pyproject.toml tox.ini setup.cfg conftest.py",
+		"go test ./...": "go.mod go.work vendor/modules.txt", "cd web && npm test": "package.json .npmrc", "npx make": "", "coverage run -m pytest": "pytest.ini .pytest.ini pytest.toml .pytest.toml pyproject.toml tox.ini setup.cfg conftest.py",
 		"mvn test; mvn verify": "pom.xml .mvn/**", "make && ./ci/gate.sh": "",
 	} {
 		if got := strings.Join(Starts([]string{"sh", "-c", text}, nil).Below, " "); got != want {
