@@ -249,6 +249,9 @@ func (l Law) Has(file string) (is, program bool) {
 		return is, program
 	}
 	program = slices.ContainsFunc(l.below, func(name string) bool {
+		if dir, all := strings.CutSuffix(name, "**"); all {
+			return strings.Contains("/"+file, "/"+dir)
+		}
 		same, _ := path.Match(name, path.Base(file))
 		return same || strings.HasSuffix(file, "/"+name)
 	})

@@ -82,9 +82,10 @@ func TestGuardedBelow(t *testing.T) {
 	of := func(command string) Law {
 		return LawOf(&engine.Spec{Steps: []*engine.Step{{Criteria: []engine.Criterion{{Command: &engine.Command{Shell: command}}}}}}, nil, nil, nil, Bases{Root: "/r", Top: "/w", Dir: "/w"})
 	}
-	files := strings.Fields("search/go.mod search/a.go go.work web/package.json tests/conftest.py tests/test_a.py app/pom.xml src/App/App.csproj Directory.Build.props a/.cargo/config.toml sub/Makefile")
+	files := strings.Fields("search/go.mod search/a.go go.work web/package.json tests/conftest.py tests/test_a.py app/pom.xml app/.mvn/jvm.config ci/node_modules/yaml/index.js src/App/App.csproj Directory.Build.props a/.cargo/config.toml sub/Makefile")
 	for command, want := range map[string]string{
-		"go test ./...": "search/go.mod go.work", "npm test": "web/package.json", "pytest tests": "tests/conftest.py", "mvn verify": "app/pom.xml",
+		"go test ./...": "search/go.mod go.work", "npm test": "web/package.json ci/node_modules/yaml/index.js",
+		"node ci/check.js": "ci/node_modules/yaml/index.js", "pytest tests": "tests/conftest.py", "mvn verify": "app/pom.xml app/.mvn/jvm.config",
 		"dotnet test": "src/App/App.csproj Directory.Build.props", "cargo test": "a/.cargo/config.toml", "make": "",
 	} {
 		if got := strings.Join(of(command).Guarded(files, nil), " "); got != want {

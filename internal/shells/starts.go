@@ -12,7 +12,8 @@ type Started struct {
 	// Files are paths from where the command runs: programs, scripts, and what a well-known tool goes by. One that begins
 	// with **/ lies in a folder that is not known; one that ends with /** is all of a folder. Absolute ones stay so.
 	Files []string
-	// Below are names of files that count in any folder of the work: a tool finds them by itself. * is any text.
+	// Below are names of files that count in any folder of the work: a tool finds them by itself. * is any text; one that
+	// ends with /** is all of a folder.
 	Below []string
 	// Modules are folders in which Python looks for a module before it does so in its own library ([OwnModule]).
 	Modules []string
@@ -97,6 +98,13 @@ func (s *starts) done() Started {
 	slices.Sort(s.Modules)
 	s.Modules = slices.Compact(s.Modules)
 	return s.Started
+}
+
+// below adds a name to Below.
+func (s *starts) below(name string) {
+	if !slices.Contains(s.Below, name) {
+		s.Below = append(s.Below, name)
+	}
 }
 
 func (s *starts) unknown(format string, args ...any) {

@@ -106,8 +106,11 @@ func (s *starts) before(in interpreter, args []string) {
 	for _, f := range in.files {
 		s.file(f)
 	}
-	if in.names[0] == "python" {
+	switch in.names[0] {
+	case "python":
 		s.replaceable(args)
+	case "node":
+		s.below(nodeModules)
 	}
 	for i := 0; i < len(args) && strings.HasPrefix(args[i], "-"); i++ {
 		value, ok := strings.CutPrefix(args[i], "-r")
@@ -122,6 +125,10 @@ func (s *starts) before(in interpreter, args []string) {
 		}
 	}
 }
+
+// nodeModules is where Node looks for modules and npm for programs, in each folder from the script's upward. What git
+// ignores there does not count: a setup makes it.
+const nodeModules = "node_modules/**"
 
 // takesNext reports whether the next argument is an option's value.
 func (in interpreter) takesNext(option string) bool {

@@ -118,7 +118,7 @@ esac
 // TestBelow: the files of a tool that reads them in folders below by itself count there too.
 func TestBelow(t *testing.T) {
 	for text, want := range map[string]string{
-		"go test ./...": "go.mod go.work vendor/modules.txt", "cd web && npm test": "package.json .npmrc", "npx make": "", "coverage run -m pytest": "pytest.ini .pytest.ini pytest.toml .pytest.toml pyproject.toml tox.ini setup.cfg conftest.py",
+		"go test ./...": "go.mod go.work vendor/modules.txt", "cd web && npm test": "package.json node_modules/** .npmrc", "npx make": "node_modules/**", "coverage run -m pytest": "pytest.ini .pytest.ini pytest.toml .pytest.toml pyproject.toml tox.ini setup.cfg conftest.py",
 		"mvn test; mvn verify": "pom.xml .mvn/**", "make && ./ci/gate.sh": "",
 	} {
 		if got := strings.Join(Starts([]string{"sh", "-c", text}, nil).Below, " "); got != want {

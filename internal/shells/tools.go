@@ -39,10 +39,12 @@ func (s *starts) tool(t tool, args []string, depth int) {
 		files = slices.Concat(files, t.locks)
 	}
 	for _, f := range files {
-		if t.below && !slices.Contains(s.Below, f) {
-			s.Below = append(s.Below, f)
+		if t.below {
+			s.below(f)
 		}
-		s.file(f)
+		if s.file(f); f == "package.json" {
+			s.below(nodeModules)
+		}
 	}
 	if len(args) > 0 && slices.Contains(t.run, "") {
 		s.behind(t, args, depth)
