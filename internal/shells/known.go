@@ -1,6 +1,10 @@
 package shells
 
-import "slices"
+import (
+	"path"
+	"slices"
+	"strings"
+)
 
 // tools are those that criteria and gates name often. What their files start in turn is not looked for.
 func tools() []tool {
@@ -29,7 +33,7 @@ func tools() []tool {
 			run: []string{"run"}},
 		{names: []string{"mise"}, files: []string{"mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml",
 			"mise/config.toml", ".mise/config.toml", ".config/mise.toml", ".config/mise/config.toml", ".tool-versions"},
-			dir: []string{"-C", "--cd"}},
+			dir: []string{"-C", "--cd"}, scripts: true},
 		{names: []string{"rake"}, files: []string{"Rakefile", "rakefile", "Rakefile.rb", "rakelib/**"},
 			file: []string{"-f", "--rakefile"}},
 		{names: []string{"bundle"}, files: []string{"Gemfile", ".bundle/config"}, run: []string{"exec"},
@@ -42,7 +46,8 @@ func tools() []tool {
 		{names: []string{"prove"}, files: []string{".proverc"}},
 		{names: []string{"docker", "podman", "docker-compose"}, files: []string{"Dockerfile", ".dockerignore", "compose.yaml",
 			"compose.yml", "compose.override.yaml", "docker-compose.yml", "docker-compose.yaml", "docker-compose.override.yml"},
-			file: []string{"-f", "--file"}},
+			file: []string{"-f", "--file"}, scripts: true},
+		{names: []string{"git"}, run: []string{"run"}}, // bisect
 		{names: []string{"awk", "gawk", "mawk", "sed"}, file: []string{"-f", "--file"}},
 		{names: []string{"jq", "yq"}, file: []string{"-f", "--from-file", "-L"}},
 		{names: []string{"nix", "nix-shell"}, files: []string{"flake.nix", "flake.lock", "shell.nix", "default.nix"},
@@ -58,7 +63,7 @@ func pythonTools() []tool {
 			files: []string{"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "tox.ini", "setup.cfg",
 				"conftest.py"}},
 		{names: []string{"tox"}, files: []string{"tox.ini", "tox.toml", "pyproject.toml", "setup.cfg"},
-			file: []string{"-c", "--conf"}},
+			file: []string{"-c", "--conf"}, scripts: true},
 		{names: []string{"nox"}, files: []string{"noxfile.py"}, file: []string{"-f", "--noxfile"}},
 		{names: []string{"uv"}, files: []string{"pyproject.toml", "uv.toml"},
 			dir: []string{"--directory", "--project"}, file: []string{"-r", "--requirements"}, run: []string{"run"},
@@ -81,8 +86,9 @@ func builders() []tool {
 			below: true, file: []string{"-modfile", "-overlay", "-exec", "-toolexec", "-vettool"}, dir: []string{"-C"},
 			paths: []string{"run"}},
 		{names: []string{"cargo", "rustc"}, files: []string{"Cargo.toml", "build.rs", ".cargo/config.toml", ".cargo/config",
-			".config/nextest.toml", "rust-toolchain.toml", "rust-toolchain", "clippy.toml", ".clippy.toml"}, below: true,
-			file: []string{"--manifest-path", "--config"}, dir: []string{"-C"}},
+			".config/nextest.toml", "rust-toolchain.toml", "rust-toolchain", "clippy.toml", ".clippy.toml", "xtask/**"},
+			below: true, file: []string{"--manifest-path", "--config"}, dir: []string{"-C"},
+			paths: []string{"run"}, named: []string{"-p", "--package", "--bin", "--example"}},
 		{names: []string{"gradle", "gradlew"}, below: true, dir: []string{"-p", "--project-dir"},
 			file: []string{"-I", "--init-script", "-b", "--build-file", "-c", "--settings-file"},
 			files: []string{"build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts",
@@ -93,16 +99,16 @@ func builders() []tool {
 		{names: []string{"java"}, file: []string{"-jar", "-cp", "-classpath", "--class-path"}, paths: []string{""}},
 		{names: []string{"sbt"}, files: []string{"*.sbt", "project/**"}, below: true},
 		{names: []string{"lein"}, files: []string{"project.clj", "profiles.clj"}},
-		{names: []string{"clojure", "clj"}, files: []string{"deps.edn"}},
+		{names: []string{"clojure", "clj"}, files: []string{"deps.edn"}, scripts: true},
 		{names: []string{"mix"}, files: []string{"mix.exs", "config/config.exs", "config/test.exs", ".credo.exs"},
-			below: true},
-		{names: []string{"dotnet", "msbuild"}, below: true,
+			below: true, paths: []string{"run"}},
+		{names: []string{"dotnet", "msbuild"}, below: true, paths: []string{"run"},
 			files: []string{"*.csproj", "*.fsproj", "*.vbproj", "*.sln", "*.slnx", "*.slnf", "*.props", "*.targets", "*.rsp",
 				"*.runsettings", "global.json", "nuget.config", "NuGet.Config", "NuGet.config"}},
-		{names: []string{"swift"}, files: []string{"Package.swift"}},
+		{names: []string{"swift"}, files: []string{"Package.swift"}, paths: []string{"run", ""}},
 		{names: []string{"dart", "flutter"}, files: []string{"pubspec.yaml", "dart_test.yaml", "analysis_options.yaml"},
-			below: true},
-		{names: []string{"zig"}, files: []string{"build.zig", "build.zig.zon"}},
+			below: true, paths: []string{"run", ""}},
+		{names: []string{"zig"}, files: []string{"build.zig", "build.zig.zon"}, paths: []string{"run"}},
 		{names: []string{"stack", "cabal"}, files: []string{"stack.yaml", "package.yaml", "cabal.project", "*.cabal"},
 			below: true},
 		{names: []string{"cmake", "ctest"}, files: []string{"CMakeLists.txt", "CMakePresets.json"}, below: true},
@@ -258,6 +264,25 @@ func webTools() []tool {
 		{names: []string{"spectral"}, files: named(".spectral", "yaml", "yml", "json", "js"),
 			file: []string{"-r", "--ruleset"}},
 	}
+}
+
+// readers are programs that run no file of those that their arguments name.
+func readers() []string {
+	return strings.Fields(`[ [[ alias ar b2sum basename bat break cat cc chgrp chmod chown cksum clang
+		clang++ cmp column comm continue cp csplit curl cut date delta df diff dirname du echo egrep envsubst
+		exit expand expr false fgrep file fold fmt g++ gcc getopts gh ghc gofmt gpg grep gunzip gzip hash head
+		hexdump hostname id install javac join kill ld less let ln locale ls lsof md5sum mkdir mktemp mv nl nm
+		objdump od openssl pandoc paste patch pgrep pkill printf protoc ps pwd read readlink realpath return rev
+		rg rm rmdir rsync scp seq set sha1sum sha256sum sha512sum shift shuf size sleep sort split stat strings
+		tac tail tar tee test touch tput tr tree true truncate tsort type ulimit umask uname unexpand uniq unset
+		unxz unzip wait wc wget which who whoami xmllint xsltproc xxd xz xzcat yes zcat zip zstd`)
+}
+
+// isScript reports whether a file's name ends as those of scripts do.
+func isScript(name string) bool {
+	return slices.Contains(strings.Fields(`.awk .bash .bats .cjs .clj .coffee .cr .cts .dart .el .exe .exp .exs .fish
+		.groovy .hs .jar .jl .js .jsh .jsx .ksh .kts .lisp .lua .m4 .mjs .ml .mts .nim .nu .php .pl .ps1 .py .pyz
+		.r .R .rb .rego .rkt .robot .sc .scala .scm .sh .sql .swift .tcl .ts .tsx .wasm .zig .zsh`), path.Ext(name))
 }
 
 // named returns the names that a tool's settings may have, by their format.

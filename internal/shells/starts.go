@@ -163,6 +163,8 @@ func (s *starts) program(name string) {
 	switch {
 	case strings.Contains(name, "/") || strings.ContainsRune(name, hole):
 		s.file(name)
+	case isScript(name): // uv run check.py
+		s.file(name)
 	case len(s.Programs) < maxFiles:
 		s.Programs = append(s.Programs, name)
 	default:
@@ -245,6 +247,8 @@ func (s *starts) command(l line, depth int) {
 			s.interpreted(in, plain, append([]string{name}, args...), l.from, depth)
 		} else if t, ok := toolOf(base); ok {
 			s.tool(t, args, depth)
+		} else if !slices.Contains(readers(), base) {
+			s.scripts(append([]string{l.from}, args...))
 		}
 	}
 }

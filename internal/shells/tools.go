@@ -1,6 +1,7 @@
 package shells
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -16,6 +17,9 @@ type tool struct {
 	as    string   // the program that reads what follows those
 	locks []string // files that say from where it installs what others name
 	paths []string // subcommands behind which a file or folder is run
+	named []string // options behind those before the name of a part of the project that is run
+
+	scripts bool // its arguments may be scripts
 }
 
 func toolOf(name string) (tool, bool) {
@@ -55,13 +59,16 @@ func (s *starts) tool(t tool, args []string, depth int) {
 		case slices.Contains(t.run, a):
 			s.behind(t, args[i+1:], depth)
 		case slices.Contains(t.paths, a):
-			s.sources(args[i+1:])
+			s.sources(t, args[i+1:])
 		case i == 0 && slices.Contains(t.paths, "") && strings.ContainsAny(a, "/."+string(hole)):
-			s.sources(args)
+			s.sources(t, args)
 		default:
 			continue
 		}
 		break
+	}
+	if t.scripts {
+		s.scripts(args)
 	}
 	s.dirs = outer
 }
@@ -70,6 +77,21 @@ func (s *starts) tool(t tool, args []string, depth int) {
 func installs(arg string) bool {
 	return slices.Contains([]string{"install", "i", "ci", "clean-install", "install-test", "it", "cit", "sync", "update"},
 		arg)
+}
+
+// scripts adds the arguments of a program that may be scripts which it runs. What is not known of them asks nothing.
+func (s *starts) scripts(args []string) {
+	for _, a := range args {
+		if _, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(a, "-") {
+			a = value
+		}
+		if strings.ContainsAny(a, " \t\n"+string(hole)) || strings.HasPrefix(a, "-") {
+			continue
+		}
+		if isScript(a) || strings.Contains(a, "/") && path.Ext(a) == "" {
+			s.file(a)
+		}
+	}
 }
 
 // option adds what an option of a tool names.
@@ -107,15 +129,21 @@ func (s *starts) behind(t tool, args []string, depth int) {
 	}
 }
 
-// sources adds the file or folder that a tool runs.
-func (s *starts) sources(args []string) {
+// sources adds the file, folder or part of the project that a tool runs.
+func (s *starts) sources(t tool, args []string) {
 	for _, at := range operands(args) {
 		switch a := args[at]; {
 		case a == ".":
 			s.unknown("go run . runs every file of the folder")
+		case at > 0 && slices.Contains(t.named, args[at-1]):
+			s.file("**/" + a + "/**")
+			s.file("**/" + a + ".rs")
 		case strings.ContainsAny(a, "/."+string(hole)):
 			s.file(a)
 			s.folder(a)
+			if slices.ContainsFunc(t.files, func(f string) bool { is, _ := path.Match(f, path.Base(a)); return is }) {
+				s.folder(path.Dir(a))
+			}
 		}
 	}
 }
