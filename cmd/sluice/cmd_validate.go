@@ -70,7 +70,7 @@ func validateFiles(a *app, files, taskFiles []string, every bool) error {
 	for _, f := range files {
 		spec, faults := specs.LoadFile(f)
 		notes = slices.Concat(notes, workflows.LinesOf(specs.Notes(f)), workflows.JudgingNotes(f, spec),
-			workflows.RoleNotes(&a.Console, f, spec))
+			workflows.LawNotes(f, spec), workflows.RoleNotes(&a.Console, f, spec))
 		faults = append(faults, workflows.StubFaults(f, spec)...)
 		for _, x := range workflows.PromptFaults(&a.Console, f, spec) {
 			if !said[x] { // specs share their roles

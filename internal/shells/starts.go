@@ -65,6 +65,13 @@ func Starts(argv []string, vars Vars) Started {
 	return s.done()
 }
 
+// Script returns what a shell script starts.
+func Script(text string) Started {
+	s := &starts{dirs: []string{"."}}
+	s.text(strings.ReplaceAll(text, string(hole), "?"), 0)
+	return s.done()
+}
+
 // filled replaces the expressions of a spec.
 func (v Vars) filled(a string) string {
 	a = strings.ReplaceAll(a, string(hole), "?")

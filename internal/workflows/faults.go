@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"sluice/engine"
+	"sluice/gates"
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/layout"
@@ -227,6 +229,51 @@ func RoleNotes(con *console.Console, file string, spec *engine.Spec) (out []Line
 	})
 	return out
 }
+
+// maxScript is the most that is read of a script that may start others.
+const maxScript = 64 << 10
+
+// LawNotes reports files that a judge's shell scripts start and that a step can change without a person being asked.
+func LawNotes(file string, spec *engine.Spec) (out []Line) {
+	root := rootOf(file)
+	repo, err := os.OpenRoot(root)
+	if spec == nil || err != nil {
+		return nil
+	}
+	defer func() { _ = repo.Close() }()
+	src, _ := os.ReadFile(file) // it was just read; without it the place is not known
+	l := gates.LawOf(spec, nil, nil, nil, gates.Bases{Root: root, Top: root, Dir: root})
+	for _, u := range l.InTurn(spec, func(name string) (string, bool) { return shellScript(repo, name) }) {
+		id := u.Where[strings.LastIndexByte(u.Where, ' ')+1:]
+		out = append(out, Line{File: layout.ShortPath(file), Line: criterionLine(string(src), id, ""),
+			Message: fmt.Sprintf("%s: its scripts start %s, which a step can change unasked: name what judges under `protect`",
+				u.Where, text.JoinMost(u.Files))})
+	}
+	return out
+}
+
+// shellScript returns the text of a file of the repo, "" if it is no shell script, and whether there is such a file.
+func shellScript(repo *os.Root, name string) (string, bool) {
+	name = filepath.FromSlash(name)
+	info, err := repo.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
+	f, err := repo.Open(name)
+	if err != nil {
+		return "", true
+	}
+	defer func() { _ = f.Close() }()
+	head, err := io.ReadAll(io.LimitReader(f, maxScript))
+	first, _, _ := strings.Cut(string(head), "\n")
+	if err != nil || filepath.Ext(name) != ".sh" && !shebang().MatchString(first) {
+		return "", true
+	}
+	return string(head), true
+}
+
+// shebang is the first line of a shell script.
+func shebang() *regexp.Regexp { return regexp.MustCompile(`^#!.*\b(ba|da|k|z)?sh\b`) }
 
 // JudgingNotes reports what nobody judges: criteria that no machine can check, of steps whose gates ask nobody, which
 // count as held; and what a list's tasks change in worktrees of their own, where its gate seems to judge it.
