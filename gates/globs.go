@@ -22,6 +22,14 @@ func Matches(glob, name string) bool {
 	return slices.Contains(fits, true)
 }
 
+// fixed returns the start of a glob that names have as it is.
+func fixed(glob string) string {
+	if i := strings.IndexAny(glob, `*?[\`); i >= 0 {
+		return glob[:i]
+	}
+	return glob
+}
+
 // matched reports for each i whether the pattern matches names[:i]. ** matches any number of names.
 // Each pair of part and name is compared once, however many ** there are.
 func matched(pattern, names []string) []bool {

@@ -48,34 +48,18 @@ type Bases struct {
 	Path string // the PATH of the commands; "" = no program of the checkout is found by it
 }
 
-func (j Bases) names(file string) []string {
-	return append(j.below(file), filepath.ToSlash(filepath.Join(j.Top, filepath.FromSlash(file))))
-}
-
-// below returns the names of a file from the folders in which it is.
-func (j Bases) below(file string) []string {
-	names := []string{file}
-	abs := filepath.Join(j.Top, filepath.FromSlash(file))
-	for _, base := range []string{j.Root, j.Dir} {
-		if rel, inside := layout.Rel(base, abs); base != "" && inside {
-			names = append(names, rel)
-		}
-	}
-	return names
-}
-
 // Law is the set of files that decide over a run's work: those in `protect`, those that define how
 // it is judged, and the programs that gates, criteria, hooks and roles start.
 type Law struct {
 	at       Bases
-	globs    []string
-	protect  int      // how many of the globs are from `protect`
+	views    []view
+	rules    []rule   // of globs
+	protect  int      // how many of them are from `protect`
 	names    []string // of files and folders
 	settings started  // files named by the person's git settings
 	programs started
 	below    []string // names of files that tools find in any folder by themselves; * is any text
 	unknown  []string // commands whose programs cannot be determined
-	plain    bool     // all globs are those of .workflow/
 }
 
 // started are the files that a command starts, relative to the top of the checkout.
@@ -102,11 +86,16 @@ func (s started) has(file string) bool {
 
 // replaces reports whether Python imports a file in place of one of its own library.
 func (s started) replaces(file string) bool {
-	return len(s.modules) > 0 && slices.ContainsFunc(shells.ModuleEnds(), func(end string) bool {
+	if len(s.modules) == 0 {
+		return false
+	}
+	for _, end := range shells.ModuleEnds() {
 		rest, ok := strings.CutSuffix(file, end)
-		dir, name := path.Split(rest)
-		return ok && s.modules[dir] && shells.OwnModule(name)
-	})
+		if dir, name := path.Split(rest); ok && s.modules[dir] && shells.OwnModule(name) {
+			return true
+		}
+	}
+	return false
 }
 
 // put adds files, and folders, which end with a slash.
@@ -191,11 +180,13 @@ func LawOf(spec *engine.Spec, agents []Agent, settings []string, vars shells.Var
 			}
 		}
 	}
-	l := Law{at: j, globs: append(slices.Clone(spec.Protect), lawGlobs()...), names: lawNames(),
-		protect: len(spec.Protect), plain: len(spec.Protect) == 0}
+	l := Law{at: j, views: j.views(), names: lawNames()}
+	l.addRules(spec.Protect...)
+	l.protect = len(l.rules)
+	l.addRules(lawGlobs()...)
 	for _, st := range spec.Steps { // what judges are given was made from these files
 		if s := spec.SetupOf(st); s != nil {
-			l.globs, l.plain = append(l.globs, s.Files...), false
+			l.addRules(s.Files...)
 		}
 	}
 	if spec.AtForge() || spec.OnDone.Land == engine.LandPR {
@@ -270,30 +261,14 @@ func (l Law) HasBeside(file string) (is, program bool) {
 		return true, false
 	}
 	program = l.programs.has(file)
-	if !program && l.plain && !l.ours(file) {
-		return false, false // a shortcut for most of 500,000 files
-	}
-	names := l.at.below(file)
-	for _, g := range l.globs {
-		if slices.ContainsFunc(names, func(n string) bool { return Matches(g, n) }) {
-			return true, false
-		}
+	if anyMatches(l.rules, file) {
+		return true, false
 	}
 	return program, program
 }
 
-// ours reports whether a file may be of sluice's own folder.
-func (l Law) ours(file string) bool {
-	return strings.Contains(file, ".workflow") || strings.Contains(filepath.ToSlash(l.at.Top), ".workflow")
-}
-
 // Protects reports whether `protect` names a file.
-func (l Law) Protects(file string) bool {
-	names := l.at.below(file)
-	return slices.ContainsFunc(l.globs[:l.protect], func(g string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return Matches(g, n) })
-	})
-}
+func (l Law) Protects(file string) bool { return anyMatches(l.rules[:l.protect], file) }
 
 // Guarded returns the changed files that are law, except programs that the step was to write (outs,
 // relative to where commands run).
@@ -308,7 +283,7 @@ func (l Law) GuardedAs(files, outs []string, as map[string]string) (names, becam
 	for _, f := range files {
 		law, program := l.Has(f)
 		if program || !law && len(l.unknown) > 0 {
-			names := l.at.names(f)
+			names := append(l.seenAs(f), filepath.ToSlash(filepath.Join(l.at.Top, filepath.FromSlash(f))))
 			if slices.ContainsFunc(outs,
 				func(o string) bool { return slices.Contains(names, path.Clean(filepath.ToSlash(o))) }) {
 				continue

@@ -131,6 +131,20 @@ func TestGuardedModules(t *testing.T) {
 	}
 }
 
+// TestLawAllocatesNothing: the usual file of a checkout costs no allocation, in a worktree and with `protect` too.
+func TestLawAllocatesNothing(t *testing.T) {
+	spec := &engine.Spec{Protect: []string{"test/**", "docs/*.md"}, Gates: []*engine.Gate{{Reviewer: engine.Reviewer{Run: &engine.Command{Shell: "make && python3 ci/a.py"}}}}}
+	l := LawOf(spec, nil, nil, nil, Bases{Root: "/r", Top: "/r/.workflow/worktrees/w-1", Dir: "/r/.workflow/worktrees/w-1/sub"})
+	n := testing.AllocsPerRun(100, func() {
+		if is, _ := l.HasBeside("src/deep/below/file.go"); is || l.Above("src/deep/below/file.go") {
+			t.Fatal("it is law")
+		}
+	})
+	if n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // TestGuardedAtForge: what a push starts at the forge is law where the forge judges, or the work is pushed at the end.
 func TestGuardedAtForge(t *testing.T) {
 	files := strings.Fields(".github/workflows/ci.yml .github/ISSUE.md .circleci/config.yml a/.travis.yml Jenkinsfile .tekton/push.yaml .woodpecker.yaml cloudbuild.yaml a/cloudbuild.yaml")

@@ -70,13 +70,17 @@ func (l *Law) lead(link, to string, is, program bool) {
 	} else if is {
 		l.settings.put(to, to+"/")
 	}
-	for _, g := range l.globs {
-		for _, name := range l.at.below(link) {
-			if rest, ok := leads(g, name); ok && !slices.Contains(l.globs, to+"/"+rest) {
-				l.globs, l.plain = append(l.globs, to+"/"+rest), false
-			}
+	for _, r := range l.rules {
+		name, inside := r.view.name(link)
+		if rest, ok := leads(r.glob, name); ok && inside && !l.ruled(to+"/"+rest) {
+			l.addRules(to + "/" + rest)
 		}
 	}
+}
+
+// ruled reports whether a glob is among the rules.
+func (l Law) ruled(glob string) bool {
+	return slices.ContainsFunc(l.rules, func(r rule) bool { return r.glob == glob })
 }
 
 // Above reports whether law can lie in a folder, or behind a link in its place.
@@ -84,11 +88,13 @@ func (l Law) Above(dir string) bool {
 	if l.settings.above[dir] || l.programs.above[dir] || l.programs.replaces(dir+"/__init__.py") {
 		return true
 	}
-	if l.plain && !l.ours(dir) {
-		return false
-	}
-	return slices.ContainsFunc(l.globs, func(g string) bool {
-		return slices.ContainsFunc(l.at.below(dir), func(name string) bool { _, ok := leads(g, name); return ok })
+	return slices.ContainsFunc(l.rules, func(r rule) bool {
+		if !strings.HasPrefix(dir, r.start) && !strings.HasPrefix(r.start, dir) {
+			return false
+		}
+		name, inside := r.view.name(dir)
+		_, ok := leads(r.glob, name)
+		return inside && ok
 	})
 }
 
@@ -116,7 +122,7 @@ func (s *started) through(link, to string) {
 }
 
 func (l Law) size() int {
-	n := len(l.globs)
+	n := len(l.rules)
 	for _, s := range []started{l.settings, l.programs} {
 		n += len(s.files) + len(s.folders) + len(s.modules)
 	}

@@ -4,8 +4,8 @@ import "strings"
 
 // ModuleEnds returns how the file of a Python module ends after the module's name. An extension (.so) may also have the
 // name of what it was built for: x.cpython-313-x86_64-linux-gnu.so.
-func ModuleEnds() []string {
-	return []string{".py", ".pyc", ".so", "/__init__.py", "/__init__.pyc", "/__init__.so"}
+func ModuleEnds() [6]string {
+	return [...]string{".py", ".pyc", ".so", "/__init__.py", "/__init__.pyc", "/__init__.so"}
 }
 
 // OwnModule reports whether a module is of Python's own library. A file of that name in the folder of a script comes

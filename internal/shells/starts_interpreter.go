@@ -183,9 +183,10 @@ func (s *starts) module(name string, args []string, depth int) {
 		return
 	}
 	at := strings.ReplaceAll(name, ".", "/")
-	for _, end := range append(ModuleEnds(), "/__main__.py") {
+	for _, end := range ModuleEnds() {
 		s.file(at + end)
 	}
+	s.file(at + "/__main__.py")
 	if t, ok := toolOf(name); ok {
 		s.tool(t, args, depth)
 	}

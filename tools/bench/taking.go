@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"sluice/engine"
+	"sluice/gates"
 	"sluice/internal/git"
 	"sluice/internal/tree"
 )
@@ -43,8 +45,9 @@ type checkout struct {
 }
 
 func takingOf(ctx context.Context, b *bench, size int) (out []figure, err error) {
-	c := &checkout{dir: filepath.Join(b.work, fmt.Sprint("row16-", size)), size: size}
-	defer os.RemoveAll(c.dir)
+	root := filepath.Join(b.work, fmt.Sprint("row16-", size))
+	c := &checkout{dir: filepath.Join(root, filepath.FromSlash(engine.WorkspaceDir), "w-1"), size: size}
+	defer os.RemoveAll(root)
 	if err := c.fill(ctx); err != nil {
 		return nil, err
 	}
@@ -58,7 +61,11 @@ func takingOf(ctx context.Context, b *bench, size int) (out []figure, err error)
 	if err != nil {
 		return nil, err
 	}
-	c.work, c.order = tree.Folder{Repo: repo, Top: c.dir}, tree.Order{Run: "bench-1", Step: "A", N: 1, Base: head}
+	law := gates.LawOf(&engine.Spec{Protect: []string{"test/**"}}, nil, nil, nil,
+		gates.Bases{Root: root, Top: c.dir, Dir: c.dir})
+	c.work = tree.Folder{Repo: repo, Top: c.dir,
+		Law: func(file string) bool { is, _ := law.HasBeside(file); return is || law.Above(file) }}
+	c.order = tree.Order{Run: "bench-1", Step: "A", N: 1, Base: head}
 	began := time.Now()
 	if c.was, err = c.work.Find(ctx, c.order); err != nil {
 		return nil, err
