@@ -81,9 +81,6 @@ func (r *reader) archonFlow(d document) *flow {
 	}
 	a.edges()
 	r.account(d.root, "", "", &f.notes)
-	if slices.ContainsFunc(f.steps, func(s *step) bool { return strings.Contains(s.shell, "/.workflow/scripts/") }) {
-		f.protect = append(f.protect, ".workflow/scripts/"+f.id+"/**")
-	}
 	return f
 }
 

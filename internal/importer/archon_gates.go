@@ -48,7 +48,7 @@ func (a *archon) until(x *archonNode, s *step, l *yaml.Node) {
 	}
 	s.prompt += "\n\nThis is one iteration of a loop. Say `done: true` in your answer where this text asks you to say `" +
 		literal(strings.ReplaceAll(word, "`", "'")) + "`, else `done: false`."
-	a.flow.stubs = append(a.flow.stubs, stubbed{s.id, leastAnswer(s.answer, map[string]string{"done": "true"})})
+	a.flow.plays(s, map[string]string{"done": "true"})
 }
 
 // untilBash has a command decide: the loop ends when it exits 0.

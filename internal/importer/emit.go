@@ -94,7 +94,7 @@ func (s *step) node() *yaml.Node {
 	if s.gate != nil {
 		addText(m, "gate", s.gate.id)
 	} else {
-		addTargets(m, "next_step", s.next)
+		addNext(m, s.next)
 		addText(m, "on_fail", s.onFail)
 	}
 	return m
@@ -131,7 +131,7 @@ func (g *gate) node() *yaml.Node {
 	if g.passGate != "" {
 		addText(pass, "next_gate", g.passGate)
 	} else {
-		addTargets(pass, "next_step", g.pass)
+		addNext(pass, g.pass)
 	}
 	add(m, "on_pass", pass)
 	fail := flowMap()
@@ -168,12 +168,12 @@ func addCount(m *yaml.Node, key string, n int) {
 	}
 }
 
-// addTargets writes one target as a text, several as a list.
-func addTargets(m *yaml.Node, key string, to []string) {
+// addNext writes one target as a text, several as a list.
+func addNext(m *yaml.Node, to []string) {
 	if len(to) == 1 {
-		addText(m, key, to[0])
+		addText(m, "next_step", to[0])
 	} else {
-		addAll(m, key, list(to))
+		addAll(m, "next_step", list(to))
 	}
 }
 

@@ -101,6 +101,11 @@ func (f *flow) judge(s *step, g *gate) {
 	f.gates = append(f.gates, g)
 }
 
+// plays says what a stand-in of s answers: the given values, and the least that the schema takes.
+func (f *flow) plays(s *step, given map[string]string) {
+	f.stubs = append(f.stubs, stubbed{s.id, leastAnswer(s.answer, given)})
+}
+
 // ask makes a gate of s at which a person is asked. A pass goes on as s does.
 func (f *flow) ask(s *step, prompt string) *gate {
 	g := &gate{id: s.id + "-gate", level: "human", prompt: prompt, pass: s.next, onFail: "ABORTED"}

@@ -32,15 +32,14 @@ func (r *reader) shellFile(f *flow, name, text string, ref refs) (command string
 	if got.why != "" {
 		return r.unrun(f, slug(name, 60)+".sh", text), got
 	}
-	if !slices.Contains(f.protect, ".workflow/scripts/"+f.id+"/**") {
-		f.protect = append(f.protect, ".workflow/scripts/"+f.id+"/**")
-	}
 	return r.runs(f, slug(name, 60)+".sh", "bash", got.text), got
 }
 
-// runs writes a script of the flow and returns the command that runs it.
+// runs writes a script of the flow, which the flow protects, and returns the command that runs it.
 func (r *reader) runs(f *flow, name, with, text string) string {
-	file := path.Join(layout.WorkflowDir, "scripts", f.id, name)
+	dir := path.Join(layout.WorkflowDir, "scripts", f.id)
+	file := path.Join(dir, name)
+	f.protect = []string{dir + "/**"}
 	r.plan.put(file, []byte(strings.TrimRight(text, "\n")+"\n"))
 	return "exec " + with + ` "${SLUICE_FILES%/.workflow/runs/*}/` + file + `"`
 }

@@ -50,8 +50,12 @@ func readGhaw(r *reader, d document) {
 	}
 	r.ghawSteps(d, f)
 	s.timeout = cmp.Or(minutes(get(d.root, "timeout-minutes")), minutes(get(d.root, "timeout_minutes")))
-	for _, i := range items(get(d.root, "imports")) {
-		r.ghawImport(f, s, i)
+	imports := get(d.root, "imports")
+	for _, i := range items(imports) {
+		if name := str(i) + str(get(i, "path")); !r.ghawImport(f, s, name) {
+			r.near(imports, "%s is not in this tree", name)
+			s.notes = append(s.notes, "left: import "+name+", which is not in this tree")
+		}
 	}
 	s.prompt = ghawWords(d.body, f)
 	if strings.TrimSpace(s.prompt) == "" {
@@ -127,21 +131,17 @@ func (r *reader) ghawSteps(d document, f *flow) {
 	}
 }
 
-// ghawImport writes a shared file as a prompt file that the agent reads first.
-func (r *reader) ghawImport(f *flow, s *step, n *yaml.Node) {
-	name := str(n) + str(get(n, "path"))
-	file := path.Join(path.Dir(r.src.file), name)
-	words, err := r.src.text(file)
+// ghawImport writes a shared file, if it is there, as a prompt file that the agent reads first.
+func (r *reader) ghawImport(f *flow, s *step, name string) (found bool) {
+	words, err := r.src.text(path.Join(path.Dir(r.src.file), name))
 	if err != nil {
-		r.near(n, "%s is not in this tree", name)
-		r.leave(n, "%s is not in this tree", name)
-		s.notes = append(s.notes, "left: import "+name+", which is not in this tree")
-		return
+		return false
 	}
 	if _, body, line := frontMatter(words); line > 0 {
 		words = body
 	}
 	s.context = append(s.context, r.prompt(f, strings.TrimSuffix(path.Base(name), ".md"), words))
+	return true
 }
 
 // ghawOutputs has the agent say what it would publish, and a person look at it.

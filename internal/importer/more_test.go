@@ -45,6 +45,20 @@ func TestUnknownKey(t *testing.T) {
 	}
 }
 
+// TestMissingImport: a shared file that is not there is said, also as one of several.
+func TestMissingImport(t *testing.T) {
+	t.Parallel()
+	for _, imports := range []string{"shared/none.md", "[shared/none.md]"} {
+		p := planOf(t, "w.md", "---\non: push\nimports: "+imports+"\n---\nDo it.\n")
+		if !slices.ContainsFunc(p.Report.Constructs, func(c Construct) bool { return c.Name == "imports" && c.As != Taken }) {
+			t.Errorf("imports: %s: %v", imports, p.Report.Constructs)
+		}
+		if spec := specOf(t, p); !strings.Contains(spec, "shared/none.md is not in this tree") {
+			t.Errorf("imports: %s: the spec does not say so:\n%s", imports, spec)
+		}
+	}
+}
+
 // TestPersonIsAsked: what an agent said skips no person, and a script that is held asks one.
 func TestPersonIsAsked(t *testing.T) {
 	t.Parallel()
@@ -127,7 +141,7 @@ agents:
   - {name: b, type: script, command: env, args: [bash, -c, "echo {{ workflow.input.x }}"], routes: [{to: c}]}
   - {name: c, type: script, command: sh, args: [-c, 'echo "$1"', sh, further], routes: [{to: $end}]}
 `))
-	for _, want := range []string{"/.workflow/scripts/w/a.sh", "LEVEL: high", "timeout: 90s", "level: human", "sh, further]"} {
+	for _, want := range []string{"/.workflow/scripts/w/a.sh", "protect: [.workflow/scripts/w/**]", "LEVEL: high", "timeout: 90s", "level: human", "sh, further]"} {
 		if !strings.Contains(spec, want) {
 			t.Errorf("%q is not in\n%s", want, spec)
 		}

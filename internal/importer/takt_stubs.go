@@ -22,7 +22,7 @@ func (t *takt) standIn(x *taktStep) {
 	if len(x.children) == 0 {
 		if x.leave.answer != nil {
 			given["outcome"] = label
-			t.flow.stubs = append(t.flow.stubs, stubbed{x.leave.id, leastAnswer(x.leave.answer, given)})
+			t.flow.plays(x.leave, given)
 		}
 		return
 	}
@@ -34,8 +34,7 @@ func (t *takt) standIn(x *taktStep) {
 	for i, c := range x.children {
 		word := strings.Trim(words[min(i, len(words)-1)], `"`)
 		if c.step.answer != nil && get(get(c.step.answer, "properties"), "outcome") != nil && (m[1] == "all" || i == 0) {
-			t.flow.stubs = append(t.flow.stubs, stubbed{c.step.id, leastAnswer(c.step.answer,
-				map[string]string{"outcome": word})})
+			t.flow.plays(c.step, map[string]string{"outcome": word})
 		}
 	}
 }
