@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -25,22 +26,17 @@ type Compared struct {
 // compareIn is the time that a whole stream may take to read.
 const compareIn = 10 * time.Minute
 
-// Compare connects and compares: see Conn.Compare.
-func (s Servers) Compare(ctx context.Context, state string) (Compared, error) {
+// Compare reads the whole stream of a journal and compares it with the file in the state folder. It
+// changes nothing and may run beside the daemon: an append may be in only one of them yet, and a
+// standby's file may be behind.
+func (s Servers) Compare(ctx context.Context, state string) (got Compared, err error) {
 	c, err := Connect(s)
 	if err != nil {
-		return Compared{}, err
+		return got, err
 	}
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(ctx, compareIn)
 	defer cancel()
-	return c.Compare(ctx, state)
-}
-
-// Compare reads the whole stream of a journal and compares it with the file in the state folder. It
-// changes nothing and may run beside the daemon: an append may be in only one of them yet, and a
-// standby's file may be behind.
-func (c *Conn) Compare(ctx context.Context, state string) (got Compared, err error) {
 	log, _, err := journal.OpenRead(state, journal.Options{})
 	if err != nil {
 		return got, err
@@ -53,9 +49,9 @@ func (c *Conn) Compare(ctx context.Context, state string) (got Compared, err err
 	if past.newest.Epoch == 0 {
 		return got, fault.Failed("leave --cluster out", "no machine has ever led this journal, so no stream has it")
 	}
-	s := c.streamOf(past.id)
-	got.Stream = s.name()
-	err = got.read(ctx, s, log)
+	str := c.streamOf(past.id)
+	got.Stream = str.name()
+	err = got.read(ctx, str, log)
 	return got, err
 }
 
@@ -116,12 +112,7 @@ const compareAtOnce = 10_000
 // lastLine returns the last of whole lines, without its newline.
 func lastLine(lines []byte) []byte {
 	lines = lines[:len(lines)-1]
-	for i := len(lines) - 1; i >= 0; i-- {
-		if lines[i] == '\n' {
-			return lines[i+1:]
-		}
-	}
-	return lines
+	return lines[bytes.LastIndexByte(lines, '\n')+1:]
 }
 
 // surely reads a message, and waits for servers that do not answer.

@@ -175,6 +175,17 @@ func (m *Member) Report() daemon.Cluster {
 	return r
 }
 
+// Leads returns the epoch in which this machine decides while its lease lasts, else 0.
+func (m *Member) Leads() int64 {
+	if r := m.Report(); r.Leads && r.Holds {
+		return r.Epoch
+	}
+	return 0
+}
+
+// Lease returns how long a silent machine is waited for; 0 = this machine has not led yet.
+func (m *Member) Lease() time.Duration { return time.Duration(m.lease.Load()) }
+
 // led notes a lead that a record, or a renewal, has told of.
 func (m *Member) led(l journal.Lead) {
 	m.mu.Lock()

@@ -167,8 +167,17 @@ func (w *Worker) end(key string, now bool) bool {
 	return w.ends[key]
 }
 
-// take takes the work of an ended launch as one commit, and stores it.
+// take takes the work of an ended launch as one commit, and stores it. Work that cannot be taken is no error.
 func (w *Worker) take(ctx context.Context, s launch.Sent, back *launch.Back) error {
+	err := w.taken(ctx, s, back)
+	if no, ok := errors.AsType[*tree.Refused](err); ok {
+		back.Commit, back.Tip, back.Refused = "", "", no.Why
+		return nil
+	}
+	return err
+}
+
+func (w *Worker) taken(ctx context.Context, s launch.Sent, back *launch.Back) error {
 	var at place
 	if err := layout.Load(w.placeFile(s.Key), &at); err != nil {
 		return err
@@ -180,19 +189,10 @@ func (w *Worker) take(ctx context.Context, s launch.Sent, back *launch.Back) err
 	if errors.Is(err, fs.ErrNotExist) {
 		tip, err = w.opt.Git.Head(ctx, at.Dir)
 	}
-	var no *tree.Refused
-	if errors.As(err, &no) {
-		back.Refused = no.Why
-		return nil
-	}
 	if err != nil {
 		return err
 	}
 	t, err := w.folder(at.Dir).Take(ctx, o, tip, at.Before)
-	if errors.As(err, &no) {
-		back.Refused = no.Why
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -200,10 +200,6 @@ func (w *Worker) take(ctx context.Context, s launch.Sent, back *launch.Back) err
 	back.Pack, err = w.opt.Packs.PutFrom(ctx, func(to io.Writer) error {
 		return tree.Pack(ctx, w.opt.Git, to, t.Commit, s.Head)
 	})
-	if errors.As(err, &no) {
-		back.Commit, back.Tip, back.Refused = "", "", no.Why
-		return nil
-	}
 	return err
 }
 
