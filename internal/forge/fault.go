@@ -98,10 +98,8 @@ func (f *Fault) Passes() bool {
 
 // FaultOf returns the Fault in an error, or nil.
 func FaultOf(err error) *Fault {
-	if f, ok := errors.AsType[*Fault](err); ok {
-		return f
-	}
-	return nil
+	f, _ := errors.AsType[*Fault](err)
+	return f
 }
 
 // Says returns an error's words, with what a person can do about it.

@@ -28,7 +28,6 @@ type Pull struct {
 	Base      string // the branch that it would go to
 	As        string // merged: the commit that it became
 	By        string // merged: who did it
-	Asked     []string
 }
 
 type pullJSON struct {
@@ -44,7 +43,6 @@ type pullJSON struct {
 	MergedAt *time.Time `json:"merged_at"`
 	MergedBy *user      `json:"merged_by"`
 	Commit   string     `json:"merge_commit_sha"`
-	Asked    []user     `json:"requested_reviewers"`
 	Head     side       `json:"head"`
 	Base     side       `json:"base"`
 }
@@ -67,9 +65,6 @@ func (p pullJSON) pull(r Repo) Pull {
 	}
 	if p.MergedBy != nil {
 		out.By = p.MergedBy.Login
-	}
-	for _, u := range p.Asked {
-		out.Asked = append(out.Asked, u.Login)
 	}
 	return out
 }

@@ -24,7 +24,6 @@ type Review struct {
 	State   string // Approved, WantsChange, Dismissed or another
 	Commit  string // what was looked at
 	Body    string
-	URL     string
 }
 
 // Comment is a comment on a pull request or an issue, or (File) on a line.
@@ -33,7 +32,6 @@ type Comment struct {
 	Node    string // of the GraphQL API
 	Author  string
 	Body    string
-	URL     string
 	Created time.Time
 	Edited  bool // in a later second: see WasEdited
 
@@ -96,7 +94,7 @@ func (t talkJSON) author() string {
 }
 
 func (t talkJSON) comment() Comment {
-	return Comment{ID: t.ID, Node: t.NodeID, Author: t.author(), Body: t.Body, URL: t.URL, Created: t.Created,
+	return Comment{ID: t.ID, Node: t.NodeID, Author: t.author(), Body: t.Body, Created: t.Created,
 		Edited: t.Updated.After(t.Created), File: t.Path, Line: cmp.Or(t.Line, t.Original), Review: t.Review,
 		ReplyTo: t.ReplyTo}
 }
@@ -110,7 +108,7 @@ func (h *Hub) Reviews(ctx context.Context, n int) ([]Review, error) {
 			continue
 		}
 		out = append(out, Review{ID: t.ID, Author: t.author(), Belongs: belongs(t.Association), State: t.State,
-			Commit: t.Commit, Body: t.Body, URL: t.URL})
+			Commit: t.Commit, Body: t.Body})
 	}
 	return out, err
 }

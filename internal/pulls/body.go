@@ -62,8 +62,8 @@ func bodyOf(o opening) string {
 	if rows := rounds(o.Rounds); len(rows) > 0 {
 		out = append(out, "**Gates**", "| gate | round | outcome | by |\n|---|---|---|---|\n"+strings.Join(rows, "\n"))
 	}
-	if o.issue > 0 {
-		out = append(out, fmt.Sprintf("Closes #%d", o.issue))
+	if issue := engine.IssueOf(o.Vars); issue > 0 {
+		out = append(out, fmt.Sprintf("Closes #%d", issue))
 	}
 	if len(o.names) > 0 {
 		out = append(out, strings.Join(o.names, "\n"))

@@ -11,7 +11,6 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/forge"
-	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/text"
 	"sluice/internal/tree"
@@ -183,23 +182,15 @@ func (v *review) skipped(ctx context.Context) (*engine.Judgement, error) {
 
 // open has the pull request show the commit, and answers the threads that it was made for.
 func (v *review) open(ctx context.Context, hub *forge.Hub) error {
-	onto, err := v.p.opt.Onto(v.j.Run)
-	if err != nil {
-		return err
-	}
-	if onto == "" {
-		return stuck("start it again with the branch checked out that the work is for",
-			"no pull request: no branch was checked out when the run began")
-	}
-	pull, err := v.p.opened(ctx, opening{Made: *v.j.Made, commit: v.commit, onto: onto, as: v.j.Spec.OnDone.Opens(),
-		ready: last(v.g), issue: engine.IssueOf(v.j.Vars), again: "sluice resume " + v.j.Run})
+	pull, onto, err := v.p.shown(ctx, v.j, v.g, v.commit, "sluice resume "+v.j.Run,
+		"start it again with the branch checked out that the work is for")
 	if err != nil {
 		return err
 	}
 	if err := v.p.answer(ctx, hub, v.j, pull, v.commit); err != nil {
 		return err
 	}
-	v.opened, v.number, v.onto = true, pull.Number, git.ShortBranch(onto)
+	v.opened, v.number, v.onto = true, pull.Number, onto
 	return nil
 }
 

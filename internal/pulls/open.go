@@ -25,9 +25,24 @@ type opening struct {
 	said   string   // of a landing: what was committed, a line each
 	names  []string // the trailers of who decided
 	as     engine.PullAs
-	ready  bool // no draft any more
-	issue  int
+	ready  bool   // no draft any more
 	again  string // how a person does this again
+}
+
+// shown has the run's pull request show a commit that a gate judges, and returns the branch that it is to go into.
+// do is what a person can do where there is none.
+func (p *Pulls) shown(ctx context.Context, j job.Job, g *engine.Gate, commit, again, do string) (pull forge.Pull,
+	onto string, err error) {
+	onto, err = p.opt.Onto(j.Run)
+	switch {
+	case err != nil:
+		return pull, "", err
+	case onto == "":
+		return pull, "", stuck(do, "no pull request: no branch was checked out when the run began")
+	}
+	pull, err = p.opened(ctx, opening{Made: *j.Made, commit: commit, onto: onto, as: j.Spec.OnDone.Opens(),
+		ready: last(g), again: again})
+	return pull, git.ShortBranch(onto), err
 }
 
 // opened pushes the commit, and opens the run's pull request or brings it up to date.
@@ -200,7 +215,7 @@ func (p *Pulls) Land(ctx context.Context, j job.Job, w tree.Work, l tree.Landing
 	defer p.opt.Notes.Note(key, "")
 	c := pace{}
 	for {
-		_, err := p.request(ctx, j.Made, w, l, j.Spec.OnDone.Opens(), engine.IssueOf(j.Vars))
+		_, err := p.request(ctx, j.Made, w, l, j.Spec.OnDone.Opens())
 		f := forge.FaultOf(err)
 		if err == nil || ctx.Err() != nil || f == nil || !f.Passes() || c.fails+1 >= landTries {
 			return p.landFault(err, w.Run)
@@ -216,12 +231,12 @@ func (p *Pulls) Land(ctx context.Context, j job.Job, w tree.Work, l tree.Landing
 // Request opens the run's pull request, or brings it up to date, at a person's command. It returns
 // its address.
 func (p *Pulls) Request(ctx context.Context, m job.Made, w tree.Work, l tree.Landing) (string, error) {
-	pull, err := p.request(ctx, &m, w, l, engine.PullAs{}, engine.IssueOf(m.Vars))
+	pull, err := p.request(ctx, &m, w, l, engine.PullAs{})
 	return pull.URL, p.landFault(err, w.Run)
 }
 
-func (p *Pulls) request(ctx context.Context, m *job.Made, w tree.Work, l tree.Landing, as engine.PullAs,
-	issue int) (forge.Pull, error) {
+func (p *Pulls) request(ctx context.Context, m *job.Made, w tree.Work, l tree.Landing,
+	as engine.PullAs) (forge.Pull, error) {
 	again := "`sluice land " + w.Run + " --pr` again"
 	hub, _, err := p.at(ctx)
 	if err != nil {
@@ -238,7 +253,7 @@ func (p *Pulls) request(ctx context.Context, m *job.Made, w tree.Work, l tree.La
 		}
 	}
 	title, said, _ := strings.Cut(l.Message, "\n")
-	o := opening{Made: *m, commit: l.Tip, onto: l.Onto, as: as, ready: true, issue: issue, again: again, said: said,
+	o := opening{Made: *m, commit: l.Tip, onto: l.Onto, as: as, ready: true, again: again, said: said,
 		ref: git.BranchRefs + w.Branch, names: l.Trailers}
 	o.Title = cmp.Or(rec.Title, title)
 	pull, err := p.opened(ctx, o)

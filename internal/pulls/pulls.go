@@ -25,15 +25,17 @@ import (
 type Options struct {
 	State  string // the repo's state folder
 	Git    *git.Repo
-	Env    []string // the person's environment
+	Env    []string                                        // the person's environment
+	Remote func(ctx context.Context) (string, error)       // the address of origin
+	Open   func(forge.Repo) *forge.Hub                     // nil = by gh, in Env
+	Wait   func(ctx context.Context, d time.Duration) bool // false if ctx ended first; nil = health.Wait
+
+	// What a Request does not need.
 	Notes  *health.Notes
-	Remote func(ctx context.Context) (string, error)                 // the address of origin
 	Onto   func(run string) (string, error)                          // the full name of the branch that a run began from
 	Digest func(ctx context.Context, q job.Reviewed) (string, error) // see engine.Answered
 	Poll   func() time.Duration                                      // between two looks
 	Now    func() time.Time
-	Wait   func(ctx context.Context, d time.Duration) bool // false if ctx ended first
-	Open   func(forge.Repo) *forge.Hub                     // nil = by gh, in Env
 }
 
 // Pulls are the pull requests of one repo's runs. It is safe for concurrent use.
@@ -48,15 +50,6 @@ type Pulls struct {
 
 // New returns the pull requests of a repo's runs.
 func New(o Options) *Pulls {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Notes == nil {
-		o.Notes = &health.Notes{}
-	}
-	if o.Poll == nil {
-		o.Poll = func() time.Duration { return time.Minute }
-	}
 	if o.Wait == nil {
 		o.Wait = health.Wait
 	}
@@ -224,14 +217,11 @@ const (
 )
 
 // pace says when to look again.
-type pace struct {
-	fails int
-	last  error
-}
+type pace struct{ fails int }
 
 // after returns the wait after a look that ended with err.
 func (c *pace) after(err error, poll time.Duration) time.Duration {
-	if c.last = err; err == nil {
+	if err == nil {
 		c.fails = 0
 		return poll
 	}

@@ -68,7 +68,7 @@ func (r *rig) open(change ...func(*pulls.Options)) {
 		Remote: func(context.Context) (string, error) { return r.f.Bare, nil },
 		Onto:   func(string) (string, error) { return "refs/heads/main", nil },
 		Digest: func(_ context.Context, q job.Reviewed) (string, error) { return q.Digest, nil },
-		Poll:   func() time.Duration { return 100 * time.Millisecond }}
+		Poll:   func() time.Duration { return 100 * time.Millisecond }, Now: time.Now}
 	for _, c := range change {
 		c(&o)
 	}

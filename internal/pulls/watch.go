@@ -145,15 +145,8 @@ func (w *watch) show(ctx context.Context) error {
 			case held:
 				continue
 			}
-			onto, err := w.p.opt.Onto(w.j.Run)
+			_, _, err := w.p.shown(ctx, w.j, g, commit, "it is looked at again by itself", "answer here: sluice show "+g.ID)
 			if err != nil {
-				return err
-			}
-			if onto == "" {
-				return stuck("answer here: sluice show "+g.ID, "no pull request: no branch was checked out when the run began")
-			}
-			if _, err := w.p.opened(ctx, opening{Made: *w.j.Made, commit: commit, onto: onto, as: w.j.Spec.OnDone.Opens(),
-				ready: last(g), issue: engine.IssueOf(w.j.Vars), again: "it is looked at again by itself"}); err != nil {
 				return err
 			}
 			if rec, err = w.p.load(w.j.Run); err != nil {

@@ -302,6 +302,7 @@ func TestIssue(t *testing.T) {
 	conform.Rule(t, "12-forge issue", "the issue has one comment that says where the run stands, and it is edited")
 	ofIssue := func(j *job.Job) {
 		j.Vars, j.Made.Stands = map[string]any{"issue": map[string]any{"number": 5.0}}, []string{"GC for a person"}
+		j.Made.Vars = j.Vars
 	}
 	commit := r.asks(1, ofIssue)
 	r.until("a comment", func() bool { return len(r.f.Comments(5)) == 1 })
