@@ -180,6 +180,9 @@ func (r RunStatus) Gate(id string) (*StepStatus, *GateStatus) {
 	return nil, nil
 }
 
+// Listed reports whether a gate has a row of its own: one that the spec does not name only while it asks a person.
+func (g GateStatus) Listed() bool { return !g.Implicit || g.State == engine.OnHuman }
+
 // Each returns runs one by one, for Below.
 func Each(runs []RunStatus) iter.Seq[*RunStatus] {
 	return func(yield func(*RunStatus) bool) {
@@ -302,6 +305,9 @@ type Wait struct {
 	Until time.Time `json:"until,omitzero"`
 	Text  string    `json:"text"` // "for a person at XG-2-end: sluice pass XG-2-end"
 }
+
+// Asks reports whether it waits for a person's answer at a gate, or for their veto.
+func (w Wait) Asks() bool { return w.Kind == "human" || w.Kind == "window" }
 
 // Offer is a step that someone may claim.
 type Offer struct {

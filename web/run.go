@@ -193,7 +193,7 @@ func (p *runPage) steps(run daemon.RunStatus) {
 			}
 		}
 		for _, g := range st.Gates {
-			if g.Implicit && g.State != engine.OnHuman {
+			if !g.Listed() {
 				continue
 			}
 			words := render.GateState(g)

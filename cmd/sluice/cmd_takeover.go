@@ -116,7 +116,7 @@ func tellTakeover(ctx context.Context, con *console.Console, p *workspace.Worksp
 		return err
 	}
 	if err := out.Import(con.Getenv); err != nil {
-		con.Note("%s %s", con.PaintErr(console.Yellow, "note:"), clean(err.Error()))
+		con.Warn("%s", clean(err.Error()))
 	}
 	if set, err := workspace.Settings(con, p.Root, nil); err == nil && out.Argv != nil {
 		out.Argv = ownCommand(out.Argv, set.Settings.Agents[out.Agent].Command)

@@ -151,6 +151,11 @@ func (c *Console) Note(format string, args ...any) {
 	}
 }
 
+// Warn is Note for what is wrong, or may be.
+func (c *Console) Warn(format string, args ...any) {
+	c.Note("%s %s", c.PaintErr(Yellow, "note:"), fmt.Sprintf(format, args...))
+}
+
 // Document writes v as one JSON document.
 func (c *Console) Document(v any) error { return c.encode(v, "  ") }
 

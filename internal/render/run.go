@@ -161,7 +161,7 @@ func stepLines(c *console.Console, r daemon.RunStatus, now time.Time, width int)
 		}
 		below = append(below, append(more, listLines(c, s.List, width)...))
 		for _, g := range s.Gates {
-			if g.Implicit && g.State != engine.OnHuman {
+			if !g.Listed() {
 				continue
 			}
 			t.Row(gateCells(g, now)...)
@@ -227,6 +227,9 @@ func TodayWords(t daemon.Today) string {
 	}
 	return said
 }
+
+// NoRun says that a repo has no run, and how to start one.
+const NoRun = "no run yet: `sluice run WORKFLOW` starts one"
 
 // StubWords accompany the state of a run with --stub wherever it is shown.
 const StubWords = "stubbed: stubs play its agents, nothing in it is real work"

@@ -112,7 +112,7 @@ func attemptOf(st daemon.StepStatus, g *daemon.GateStatus, id string) *engine.At
 // asking returns the other live runs in which a gate waits for a person.
 func asking(runs []daemon.RunStatus, gate, but string) (ids []string) {
 	for _, r := range runs {
-		asks := func(w daemon.Wait) bool { return w.Gate == gate && (w.Kind == "human" || w.Kind == "window") }
+		asks := func(w daemon.Wait) bool { return w.Gate == gate && w.Asks() }
 		if r.Live() && r.ID != but && slices.ContainsFunc(r.Waits, asks) {
 			ids = append(ids, r.ID)
 		}
@@ -126,7 +126,7 @@ func gather(ctx context.Context, from *workspace.Workspace, spec *engine.Spec, r
 	var st daemon.StepStatus
 	for _, s := range r.Steps {
 		for i, g := range s.Gates {
-			if g.ID == id || s.ID == id && (!g.Implicit || g.State == engine.OnHuman) &&
+			if g.ID == id || s.ID == id && g.Listed() &&
 				(sh.Gate == nil || g.State == engine.OnHuman) {
 				st, sh.Gate = s, &s.Gates[i]
 			}

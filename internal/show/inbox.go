@@ -58,7 +58,7 @@ func AllInboxes(ctx context.Context, con *console.Console, dir string) ([]Waitin
 			v.Close()
 		}
 		if err != nil {
-			con.Note("%s %s: %s", con.PaintErr(console.Yellow, "note:"), p.Root, text.Message(err.Error()))
+			con.Warn("%s: %s", p.Root, text.Message(err.Error()))
 		}
 	}
 	slices.SortStableFunc(items, func(x, y Waiting) int { return x.Since.Compare(y.Since) })

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"sluice/daemon"
-	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/render"
 	"sluice/internal/workspace"
@@ -69,7 +68,7 @@ func Explain(ctx context.Context, con *console.Console, v workspace.Viewer, r da
 			con.PrintLines(render.StepLines(con, s, con.Now()))
 		}
 		for _, g := range s.Gates {
-			if g.ID == what && (!g.Implicit || g.State == engine.OnHuman) {
+			if g.ID == what && g.Listed() {
 				con.PrintLines(render.GateLines(con, g, con.Now()))
 			}
 		}

@@ -45,7 +45,7 @@ func Runs(con *console.Console, st daemon.Status, served, all bool) error {
 	}
 	con.PrintTable(t)
 	if len(st.Runs) == 0 {
-		con.PrintWrapped(0, console.Styled("no run yet: `sluice run WORKFLOW` starts one", console.Plain))
+		con.PrintWrapped(0, console.Styled(render.NoRun, console.Plain))
 	} else if len(runs) < len(st.Runs) {
 		con.Note("%s: --all", leftOut(st.Runs, runs))
 	}
@@ -94,11 +94,10 @@ func withoutOld(all []daemon.RunStatus) []daemon.RunStatus {
 // printHealth prints what is wrong with the repo.
 func printHealth(con *console.Console, st daemon.Status, served bool) {
 	for _, h := range st.Health {
-		con.Note("%s %s", con.PaintErr(console.Yellow, "note:"), text.Message(h))
+		con.Warn("%s", text.Message(h))
 	}
 	if c := st.Cluster; c != nil && c.Machine != "" && !c.Leads {
-		con.Note("%s this machine only follows: decisions go to the machine that leads", con.PaintErr(console.Yellow,
-			"note:"))
+		con.Warn("this machine only follows: decisions go to the machine that leads")
 	}
 	if st.Stalled != "" {
 		con.Note("%s the journal cannot be written, so nothing is started: %s", con.PaintErr(console.Red, "stalled:"),
@@ -115,8 +114,8 @@ func noteUnserved(con *console.Console, dir string) {
 	if dir != "." {
 		repo, in = dir, "-C "+text.Typed(dir)+" "
 	}
-	con.Note("%s no sluice process serves %s: `sluice %srun RUN` continues it here, `sluice %[3]swatch add` and "+
-		"`sluice daemon` in the background", con.PaintErr(console.Yellow, "note:"), repo, in)
+	con.Warn("no sluice process serves %s: `sluice %srun RUN` continues it here, `sluice %[2]swatch add` and "+
+		"`sluice daemon` in the background", repo, in)
 }
 
 // Status prints a run step by step: that of args or, without one, each live run, else the last.
@@ -156,7 +155,7 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 		}
 	}
 	if len(st.Runs) == 0 {
-		con.PrintWrapped(0, console.Styled("no run yet: `sluice run WORKFLOW` starts one", console.Plain))
+		con.PrintWrapped(0, console.Styled(render.NoRun, console.Plain))
 	}
 	if words := render.TodayWords(st.Today); words != "" {
 		con.PrintWrapped(0, console.Styled(words, console.Dim))

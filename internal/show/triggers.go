@@ -109,8 +109,7 @@ func (w TriggersOf) held() string {
 func printHeld(con *console.Console, p *workspace.Workspace, st daemon.Status) {
 	for _, t := range st.Triggers {
 		if w, _ := triggersOf(p, st, t.Workflow); w.held() != "" {
-			con.Note("%s the triggers of %s are %s", con.PaintErr(console.Yellow, "note:"), w.Workflow,
-				text.Message(w.held()))
+			con.Warn("the triggers of %s are %s", w.Workflow, text.Message(w.held()))
 		}
 	}
 }

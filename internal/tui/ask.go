@@ -78,8 +78,8 @@ func (m *deciding) filledIn() tea.Cmd {
 // confirmPass asks for confirmation, and shows what is passed.
 func (m *deciding) confirmPass(t target, text string, answer []byte, back mode) tea.Cmd {
 	p := press.Pass{Run: t.run, Gate: t.gate, Round: t.round, Content: t.content, Answer: form.Shown(answer)}
-	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
-		if s, g := r.runs[t.run].Gate(t.gate); g != nil {
+	if r := m.run(t.root, t.run); r != nil {
+		if s, g := r.Gate(t.gate); g != nil {
 			p.GateName, p.Step, p.StepName = g.Name, s.ID, s.Name
 		}
 	}
@@ -118,7 +118,7 @@ func (m *deciding) answer(k string) tea.Cmd {
 func (m *drawing) questionLines() ([]string, bool) {
 	if m.ask.pass == nil {
 		l := line{{"1;33", m.ask.text + " "}, {console.Bold, "y"}, {console.Dim, " yes, any other key: no"}}
-		return []string{m.draw(l, m.width, false)}, true
+		return []string{m.full(l)}, true
 	}
 	wrap := func(style, s string) (out []string) {
 		for l := range strings.SplitSeq(ansi.Wrap(s, max(m.width, 1), ""), "\n") {
@@ -177,8 +177,8 @@ func (m *drawing) offered() string {
 
 // paused returns why a run is paused; "" = it is not, or is not known.
 func (m *known) paused(root, run string) string {
-	if r := m.repo(root); r != nil && r.runs[run] != nil {
-		return r.runs[run].Paused
+	if r := m.run(root, run); r != nil {
+		return r.Paused
 	}
 	return ""
 }

@@ -76,8 +76,8 @@ func notTaken(k string) string {
 
 // gateAt returns the current gate of a decision; nil if it is unknown by now.
 func (m *known) gateAt(t target) *daemon.GateStatus {
-	if r := m.repo(t.root); r != nil && r.runs[t.run] != nil {
-		_, g := r.runs[t.run].Gate(t.gate)
+	if r := m.run(t.root, t.run); r != nil {
+		_, g := r.Gate(t.gate)
 		return g
 	}
 	return nil

@@ -188,7 +188,7 @@ func (m *deciding) do(root, what string, ev engine.Event, counted func()) tea.Cm
 // unserved reports whether nobody serves a repo, so that a person can only look.
 func (m *known) unserved(root string) bool {
 	r := m.repo(root)
-	if r == nil || r.served || !r.known {
+	if r == nil || r.decides() {
 		return false
 	}
 	m.tell("nobody serves " + r.name + " now, so nothing was done: run `sluice daemon`, or `sluice run` there")

@@ -58,6 +58,9 @@ func (m *drawing) draw(l line, width int, selected bool) string {
 	return b.String()
 }
 
+// full returns a line of the whole screen.
+func (m *drawing) full(l line) string { return m.draw(l, m.width, false) }
+
 func more(l line) bool {
 	return slices.ContainsFunc(l, func(s span) bool { return s.text != "" })
 }
@@ -242,10 +245,9 @@ func nameWide(r *daemon.RunStatus, width int) int {
 	for _, s := range r.Steps {
 		wide = max(wide, console.Width(text.Title(s.ID, s.Name)))
 		for _, g := range s.Gates {
-			if g.Implicit && g.State != engine.OnHuman { // it has no row
-				continue
+			if g.Listed() {
+				wide = max(wide, console.Width(text.Title(g.ID, g.Name))+2)
 			}
-			wide = max(wide, console.Width(text.Title(g.ID, g.Name))+2)
 		}
 	}
 	return min(wide, titleMost+2)

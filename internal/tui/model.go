@@ -93,6 +93,9 @@ type repo struct {
 	order      []string // oldest first
 }
 
+// decides reports whether a decision in the repo can count: a process serves it, as far as is known.
+func (r *repo) decides() bool { return r.served || !r.known }
+
 type runKey struct{ root, run string }
 
 // all returns the runs, the oldest first.
@@ -225,6 +228,14 @@ func (m *known) repo(root string) *repo {
 		if r.root == root {
 			return r
 		}
+	}
+	return nil
+}
+
+// run returns a run of a repo; nil if it is unknown by now.
+func (m *known) run(root, id string) *daemon.RunStatus {
+	if r := m.repo(root); r != nil {
+		return r.runs[id]
 	}
 	return nil
 }

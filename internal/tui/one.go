@@ -157,7 +157,7 @@ func (o *one) rows(m *listing) (waits, rest []row) {
 func (o *one) head(m *drawing) []string {
 	r := o.about(m)
 	if r == nil {
-		return []string{m.draw(line{{console.Bold, text.Line(o.id)}}, m.width, false)}
+		return []string{m.full(line{{console.Bold, text.Line(o.id)}})}
 	}
 	state := render.RunState(*r)
 	sign, style := render.Mark(state)
@@ -178,24 +178,23 @@ func (o *one) head(m *drawing) []string {
 	}
 	l := line{{style, sign + " "}, {console.Bold, text.Line(r.ID) + " "}, {style, state},
 		{console.Plain, gap(sep(render.ProgressMark(*r)+" steps", took, strings.TrimSpace(spent(r))))}}
-	out := []string{m.draw(append(l, span{console.Dim, gap(sep(stubbed, name))}), m.width, false)}
+	out := []string{m.full(append(l, span{console.Dim, gap(sep(stubbed, name))}))}
 	if r.Trust != "" {
-		out = append(out, m.draw(line{{console.Plain, "  "}, {tone, trust}}, m.width, false))
+		out = append(out, m.full(line{{console.Plain, "  "}, {tone, trust}}))
 	}
 	if r.Paused != "" {
 		out = append(out, Wrap(m.paint(console.Yellow, "‖ "+o.paused(r)), max(m.width, 1))...)
 	}
 	for _, s := range append(m.troubles(), concerns(r)...) {
-		out = append(out, m.draw(line{{console.Yellow, "! " + text.Line(s)}}, m.width, false))
+		out = append(out, m.full(line{{console.Yellow, "! " + text.Line(s)}}))
 	}
 	for _, w := range r.Waits {
 		if urgency(w.Kind) < 0 && !atSteps(w.Kind) {
-			out = append(out, m.draw(line{{console.Dim, "  " + render.WaitWords(w, m.now())}}, m.width, false))
+			out = append(out, m.full(line{{console.Dim, "  " + render.WaitWords(w, m.now())}}))
 		}
 	}
 	if most := max(m.height/3, 2); len(out) > most {
-		out = append(out[:most-1],
-			m.draw(line{{console.Plain, strings.TrimSpace(ansi.Strip(out[most-1])) + " …"}}, m.width, false))
+		out = append(out[:most-1], m.full(line{{console.Plain, strings.TrimSpace(ansi.Strip(out[most-1])) + " …"}}))
 	}
 	return out
 }

@@ -258,9 +258,7 @@ func (m *paging) onPage(k string) tea.Cmd {
 		return nil
 	}
 	r := p.row
-	if repo := m.repo(p.root); repo != nil && repo.runs[p.run] != nil {
-		r.run = repo.runs[p.run]
-	}
+	r.run = cmp.Or(m.run(p.root, p.run), r.run)
 	switch k {
 	case "r", "s":
 		return m.show(&r)

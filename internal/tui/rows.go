@@ -292,7 +292,7 @@ func (m *listing) runsOf(r *repo, unfolded bool) []row {
 	case !r.known:
 		return []row{head, {kind: emptyRow, repo: r, text: "…"}}
 	}
-	return []row{head, {kind: emptyRow, repo: r, text: "no run yet: `sluice run WORKFLOW` starts one"}}
+	return []row{head, {kind: emptyRow, repo: r, text: render.NoRun}}
 }
 
 func stepsOf(r *repo, run *daemon.RunStatus) []row {
@@ -301,7 +301,7 @@ func stepsOf(r *repo, run *daemon.RunStatus) []row {
 		st := &run.Steps[s]
 		out = append(out, row{kind: stepRow, repo: r, run: run, step: st})
 		for g := range st.Gates {
-			if gate := &st.Gates[g]; !gate.Implicit || gate.State == engine.OnHuman {
+			if gate := &st.Gates[g]; gate.Listed() {
 				out = append(out, row{kind: gateRow, repo: r, run: run, step: st, gate: gate})
 			}
 		}

@@ -44,7 +44,7 @@ func (m *drawing) screen() []string {
 			if !m.loaded {
 				nothing = "…"
 			}
-			body = append(body, m.draw(line{{console.Dim, nothing}}, m.width, false))
+			body = append(body, m.full(line{{console.Dim, nothing}}))
 		}
 		if rows := m.one.logRows(len(m.rows), room); rows > 0 {
 			body = append(body, m.one.log(m, rows, width)...)
@@ -96,7 +96,7 @@ func (m *drawing) head() []string {
 			}
 			lives++
 			for _, w := range run.Waits {
-				if w.Kind == "human" || w.Kind == "window" {
+				if w.Asks() {
 					waits++
 				}
 			}
@@ -117,10 +117,10 @@ func (m *drawing) head() []string {
 	if m.filter != "" {
 		l = append(l, span{console.Bold, " · /" + text.Line(m.filter)})
 	}
-	out := []string{m.draw(l, m.width, false)}
+	out := []string{m.full(l)}
 	for _, s := range m.troubles() {
 		if len(out) <= max(m.height/6, 1) {
-			out = append(out, m.draw(line{{console.Yellow, "! " + text.Line(s)}}, m.width, false))
+			out = append(out, m.full(line{{console.Yellow, "! " + text.Line(s)}}))
 		}
 	}
 	return out
@@ -197,8 +197,8 @@ func (m *drawing) foot() []string {
 	case writing:
 		return append(out, m.inputLines()...)
 	case filtering:
-		return append(out, m.draw(line{{console.Bold, "/"}, {console.Plain, m.input.shown()},
-			{console.Dim, "  Enter keeps it, Esc shows all"}}, m.width, false))
+		return append(out, m.full(line{{console.Bold, "/"}, {console.Plain, m.input.shown()},
+			{console.Dim, "  Enter keeps it, Esc shows all"}}))
 	case asking:
 		lines, _ := m.questionLines()
 		return append(out, lines...)
@@ -214,9 +214,8 @@ func (m *drawing) inputLines() []string {
 	if f := m.input.form; f != nil {
 		out := Wrap(m.paint("1;33", fmt.Sprintf("%s #%d asks: %s", what.gate, what.round, f.Question())), max(m.width, 1))
 		return append(out[:min(len(out), max(m.height/3, 1))],
-			m.draw(line{{console.Dim, "Enter takes it, or the value in brackets · Esc goes back: nothing is decided"}},
-				m.width, false),
-			m.draw(line{{console.Bold, "▸ "}, {console.Plain, m.input.shown()}}, m.width, false))
+			m.full(line{{console.Dim, "Enter takes it, or the value in brackets · Esc goes back: nothing is decided"}}),
+			m.full(line{{console.Bold, "▸ "}, {console.Plain, m.input.shown()}}))
 	}
 	prompt := fmt.Sprintf("%s %s #%d: what is wrong? ", m.input.verb, what.gate, what.round)
 	switch m.input.verb {
@@ -225,8 +224,7 @@ func (m *drawing) inputLines() []string {
 	case "":
 		prompt = fmt.Sprintf("decide %s #%d: %s, then why? ", what.gate, what.round, outcomes(m.gateAt(what)))
 	}
-	out := []string{m.draw(line{{"1;33", prompt}, {console.Dim, "Enter sends · Alt-Enter: new line · Esc: back"}},
-		m.width, false)}
+	out := []string{m.full(line{{"1;33", prompt}, {console.Dim, "Enter sends · Alt-Enter: new line · Esc: back"}})}
 	var text []string
 	at := 0
 	for l := range strings.SplitSeq(m.input.shown(), "\n") {
@@ -270,7 +268,7 @@ func decideKeys(g *daemon.GateStatus) []string {
 func (m *known) keysFor(r *row) []string {
 	var keys []string
 	if r != nil {
-		if r.gate != nil && r.run.Live() && (r.repo.served || !r.repo.known) {
+		if r.gate != nil && r.run.Live() && r.repo.decides() {
 			keys = decideKeys(r.gate)
 		}
 		keys = append(keys, "⏎ show", "t tail")
@@ -306,7 +304,7 @@ func (m *drawing) keyLines(keys ...string) (out []string) {
 		lines = keysIn(keys, m.width)
 	}
 	for _, l := range lines[:min(len(lines), most)] {
-		out = append(out, m.draw(l, m.width, false))
+		out = append(out, m.full(l))
 	}
 	return out
 }
@@ -334,13 +332,11 @@ func (m *drawing) pageFoot() []string {
 	p := m.page
 	keys := []string{}
 	var out []string
-	if repo := m.repo(p.root); repo != nil && p.gate != "" && repo.runs[p.run] != nil {
-		if _, g := repo.runs[p.run].Gate(p.gate); g != nil {
-			if now := p.stale(g); now != "" {
-				out = append(out, m.draw(line{{console.Yellow, "! " + p.gate + " " + now + ": r shows it"}}, m.width, false))
-			} else if repo.runs[p.run].Live() && (repo.served || !repo.known) {
-				keys = append(keys, decideKeys(g)...)
-			}
+	if g := m.gateAt(target{root: p.root, run: p.run, gate: p.gate}); g != nil {
+		if now := p.stale(g); now != "" {
+			out = append(out, m.full(line{{console.Yellow, "! " + p.gate + " " + now + ": r shows it"}}))
+		} else if m.run(p.root, p.run).Live() && m.repo(p.root).decides() {
+			keys = append(keys, decideKeys(g)...)
 		}
 	}
 	if p.run != "" {
@@ -363,6 +359,6 @@ func (m *drawing) pageFoot() []string {
 	if n := len(p.wrapped); n > m.height {
 		title += fmt.Sprintf(" · line %d of %d", p.top+1, n)
 	}
-	out = append(out, m.draw(line{{console.Bold, "── " + text.Line(title) + " "}}, m.width, false))
+	out = append(out, m.full(line{{console.Bold, "── " + text.Line(title) + " "}}))
 	return append(out, m.keyLines(keys...)...)
 }

@@ -137,7 +137,7 @@ func runWith(runs []daemon.RunStatus, what string) (found *daemon.RunStatus, kno
 // live, it is live, it is over.
 func matters(r daemon.RunStatus, what string) int {
 	asks := func(w daemon.Wait) bool {
-		return (w.Gate == what || w.Step == what) && (w.Kind == "human" || w.Kind == "window" || w.Kind == "offer")
+		return (w.Gate == what || w.Step == what) && (w.Asks() || w.Kind == "offer")
 	}
 	reached := func(s daemon.StepStatus) bool {
 		return s.ID == what && s.Attempt > 0 ||
