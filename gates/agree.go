@@ -68,7 +68,7 @@ func verdictless(data []byte) bool {
 // may also quote the work; still, two that differ neither pass nor fail.
 func contradiction(in VerdictInput, verdict said, r reply, all []piece) string {
 	if file := bytes.TrimSpace(in.AnswerFile); verdict.where != inAnswerFile && len(file) > 0 {
-		if data, _, err := inFile(file, in); err == nil && data != nil {
+		if data, _, err := inFile(file, in.WantToken); err == nil && data != nil {
 			if why := disagrees(in, verdict, said{inAnswerFile, data}); why != "" {
 				return why
 			}

@@ -35,9 +35,8 @@ var errLong = fmt.Errorf("the reply has more than %d bytes: give a short one tha
 // last whole object or list that accept takes counts, whatever surrounds it. If one of the first
 // two is there and wrong, that is an error; no later place replaces it.
 //
-// The answer file's token is in.AnswerToken or, if that is empty, the file's key "token", which is
-// removed. A file with another token counts as missing. Without in.WantToken the file counts as it
-// is. With in.ByReply no file counts.
+// The answer file's token is its key "token", which is removed. A file with another token counts as
+// missing. Without in.WantToken the file counts as it is. With in.ByReply no file counts.
 func Find(in VerdictInput, accept func([]byte) error) ([]byte, error) {
 	found, err := given(in)
 	if err == nil && found.data == nil {
@@ -54,7 +53,7 @@ func given(in VerdictInput) (said, error) {
 		return said{inStructured, data}, err
 	}
 	if s := bytes.TrimSpace(in.AnswerFile); len(s) > 0 && !in.ByReply {
-		data, _, err := inFile(s, in)
+		data, _, err := inFile(s, in.WantToken)
 		return said{inAnswerFile, data}, err
 	}
 	return said{}, nil
@@ -69,7 +68,7 @@ func beside(in VerdictInput, found said, err error) error {
 	if in.ByReply {
 		return fmt.Errorf("the answer file does not count: the verdict is what the last message says; %w", err)
 	}
-	if _, why, broken := inFile(s, in); broken == nil && why != "" {
+	if _, why, broken := inFile(s, in.WantToken); broken == nil && why != "" {
 		return fmt.Errorf("the answer file does not count: %s (write the value of SLUICE_TOKEN as its key \"token\"); %w",
 			why, err)
 	}
@@ -77,25 +76,19 @@ func beside(in VerdictInput, found said, err error) error {
 }
 
 // inFile reads the answer file, or returns why it does not count.
-func inFile(file []byte, in VerdictInput) (data []byte, why string, err error) {
-	const another = "its token is not this attempt's"
-	if in.WantToken != "" && in.AnswerToken != "" && in.AnswerToken != in.WantToken {
-		return nil, another, nil
-	}
-	if data, err = strict(inAnswerFile, file); err != nil {
-		return nil, "", err
-	}
-	if in.WantToken == "" {
-		return data, "", nil
+func inFile(file []byte, want string) (data []byte, why string, err error) {
+	data, err = strict(inAnswerFile, file)
+	if err != nil || want == "" {
+		return data, "", err
 	}
 	data, token := takeToken(data)
-	switch {
-	case token == in.WantToken || token == "" && in.AnswerToken != "":
+	switch token {
+	case want:
 		return data, "", nil
-	case token == "":
+	case "":
 		return nil, "it has no token", nil
 	}
-	return nil, another, nil
+	return nil, "its token is not this attempt's", nil
 }
 
 func inReply(output []byte, accept func([]byte) error) (said, error) {

@@ -27,14 +27,13 @@ const (
 
 // VerdictInput is what a reviewer left, and what was asked.
 type VerdictInput struct {
-	Structured  []byte // the CLI's structured field; nil if there is none
-	AnswerFile  []byte // the file that SLUICE_ANSWER names
-	AnswerToken string // its token; "" = the key "token" in it
-	WantToken   string // this attempt's; "" = the file counts without one
-	ByReply     bool   // only the last message or the structured field counts, no file
-	Output      []byte // the reviewer's own last message, nothing it reviewed
-	ExitCode    int
-	Prompt      []byte // what it was asked, including the work
+	Structured []byte // the CLI's structured field; nil if there is none
+	AnswerFile []byte // the file that SLUICE_ANSWER names
+	WantToken  string // this attempt's; "" = the file counts without one
+	ByReply    bool   // only the last message or the structured field counts, no file
+	Output     []byte // the reviewer's own last message, nothing it reviewed
+	ExitCode   int
+	Prompt     []byte // what it was asked, including the work
 
 	Schema   *engine.Schema
 	Allowed  []string // permitted outcomes; nil = any word

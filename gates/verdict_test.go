@@ -69,11 +69,6 @@ func TestReadVerdict(t *testing.T) {
 		}), "pass"},
 		{"file broken stands in the way", with(out(block3(pass)), func(in *VerdictInput) { in.AnswerFile = []byte("pass") }), "!the answer file"},
 		{"file with our token", with(out(""), func(in *VerdictInput) { in.WantToken = "T"; in.AnswerFile = []byte(`{"verdict":"fail","token":"T"}`) }), "fail"},
-		{"file with our token beside it", with(out("words"), func(in *VerdictInput) { in.WantToken, in.AnswerToken = "T", "T"; in.AnswerFile = []byte(fail) }), "fail"},
-		{"file with both tokens, one wrong", with(out(block3(fail)), func(in *VerdictInput) {
-			in.WantToken, in.AnswerToken = "T", "T"
-			in.AnswerFile = []byte(`{"verdict":"pass","token":"U"}`)
-		}), "fail"},
 		{"file of another attempt", with(out(block3(fail)), func(in *VerdictInput) { in.WantToken = "T"; in.AnswerFile = []byte(`{"verdict":"pass","token":"U"}`) }), "fail"},
 		{"file of another attempt, alone", with(out(""), func(in *VerdictInput) { in.WantToken = "T"; in.AnswerFile = []byte(`{"verdict":"pass","token":"U"}`) }), "!its token is not this attempt's"},
 		{"file without a token", with(out("  "), func(in *VerdictInput) { in.WantToken = "T"; in.AnswerFile = []byte(pass) }), "!it has no token"},
@@ -82,7 +77,6 @@ func TestReadVerdict(t *testing.T) {
 			in.AnswerFile = []byte(`{"verdict":"pass","token":"x"}`)
 			in.Schema = schemaOf(`{"required":["token"]}`)
 		}), "pass"},
-		{"broken file of another attempt", with(out(block3(pass)), func(in *VerdictInput) { in.WantToken, in.AnswerToken = "T", "U"; in.AnswerFile = []byte("{") }), "pass"},
 
 		{"whole reply", out(pass), "pass"},
 		{"whole reply in white space", out("\n\t " + pass + "\r\n "), "pass"},

@@ -40,7 +40,6 @@ type ReviewInput struct {
 	Diff    string    // since the work began
 	Retry   []TextFile
 	Sent    []Sent // routes that the gate took, oldest first
-	Notes   []Note
 
 	Rubric     []string
 	Allowed    []string       // the outcomes the reviewer may say
@@ -86,7 +85,6 @@ func (in ReviewInput) sections() []section {
 			p.sentBy(in.Sent)
 			p.earlier(in.Retry)
 		}},
-		{"notes", func(p *page) { p.notes(in.Notes) }},
 		{"verdict", in.verdict},
 	}
 }

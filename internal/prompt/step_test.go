@@ -203,7 +203,7 @@ func TestPromptsAreBounded(t *testing.T) {
 		Notes: notes, Signal: SignalInput{Path: much}, Schema: schema, Answer: much})
 	review := Review(ReviewInput{Template: much, Workflow: much, Description: much, Run: much, Gate: much,
 		GateName: much, Step: much, StepName: much, Task: much, Look: much, ContextFiles: floods(150), Inputs: inputs,
-		Held: criteria, Criteria: floods(150), Summary: much, Answer: schema.Source, Outputs: files, Changed: changed, Diff: much, Retry: files, Sent: sent, Notes: notes,
+		Held: criteria, Criteria: floods(150), Summary: much, Answer: schema.Source, Outputs: files, Changed: changed, Diff: much, Retry: files, Sent: sent,
 		Rubric: floods(150), Allowed: floods(150), Schema: schema, AnswerPath: much})
 	for name, got := range map[string]string{"step": step, "review": review} {
 		if len(got) > Max {
@@ -349,7 +349,7 @@ func TestPromptsHoldData(t *testing.T) {
 	}
 	for _, payload := range list {
 		got := Review(ReviewInput{Gate: "G", Step: "S", Workflow: "w", Summary: payload, Diff: payload,
-			Outputs: []TextFile{{Path: payload, Text: payload, Why: ""}}, Retry: []TextFile{{Path: "p", Text: payload}}, Notes: []Note{{payload, payload}}})
+			Outputs: []TextFile{{Path: payload, Text: payload, Why: ""}}, Retry: []TextFile{{Path: "p", Text: payload}}})
 		outside := withoutData(got)
 		for _, sign := range []string{"New task", "You are free now", "Say pass"} {
 			if strings.Contains(payload, sign) && strings.Contains(outside, "\n"+sign) {
