@@ -175,7 +175,7 @@ func (n *intake) answered(ctx context.Context, ev engine.Answered) (engine.Event
 	if err != nil {
 		return nil, err
 	}
-	if ev.Outcome == engine.OutcomeFail || ev.Outcome == engine.OutcomeVeto {
+	if engine.Refuses(ev.Outcome) {
 		return ev, nil
 	}
 	for _, q := range over {

@@ -137,8 +137,7 @@ func (n *intake) file(ctx context.Context, w word, by engine.Actor) (engine.File
 	for _, q := range over {
 		outcome, ok := strings.CutPrefix(f.Name, q.Gate+"-")
 		outcome, _, _ = strings.Cut(outcome, ".")
-		refuses := outcome == engine.OutcomeFail || outcome == engine.OutcomeVeto
-		if !ok || refuses || f.Dir != "" && f.Dir != q.Run || q.Digest == "" {
+		if !ok || engine.Refuses(outcome) || f.Dir != "" && f.Dir != q.Run || q.Digest == "" {
 			continue
 		}
 		var err error

@@ -75,7 +75,7 @@ func (d *signalling) decide(ev Answered, r *Run, g *Gate, q *Round) string {
 	case ev.Outcome == OutcomePass:
 		d.used(r, g, q, ev)
 		d.passBy(r, g, q, ev, answer)
-	case ev.Outcome == OutcomeFail || ev.Outcome == OutcomeVeto:
+	case Refuses(ev.Outcome):
 		var vetoed []*Attempt
 		if q.State == Approved {
 			vetoed = r.onBranch(d.spec(r), g.Step)
@@ -103,7 +103,7 @@ func (g *Gate) answered(ev Answered) (answer json.RawMessage, why string) {
 		ev.Answer = ev.Signed.Answer
 	}
 	switch {
-	case len(ev.Findings) > 0 && ev.Outcome != OutcomeFail && ev.Outcome != OutcomeVeto:
+	case len(ev.Findings) > 0 && !Refuses(ev.Outcome):
 		return nil, fmt.Sprintf("comments go with a fail or a veto, and this is %s: leave them out, or `%s`",
 			ev.Outcome, Verb(g.ID, OutcomeFail))
 	case len(ev.Answer) > 0 && ev.Outcome != OutcomePass:

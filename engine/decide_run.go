@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -120,10 +121,7 @@ func sameType(def, x any) (any, bool) {
 func (d *steering) pause(ev PauseRequested) {
 	r := d.s.Runs[ev.Run]
 	if why := notLive(r, ev.Run); why != "" || r.Paused {
-		if why == "" {
-			why = fmt.Sprintf("run %s is paused already", ev.Run)
-		}
-		d.ignore(ev.Run, ev.EventKind(), why, &ev.By)
+		d.ignore(ev.Run, ev.EventKind(), cmp.Or(why, fmt.Sprintf("run %s is paused already", ev.Run)), &ev.By)
 		return
 	}
 	d.put(RunPaused{of: Of(r.ID), Why: "user", By: &ev.By})

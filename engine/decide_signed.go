@@ -73,7 +73,7 @@ func notApprover(ev Answered, r *Run, g *Gate, q *Round) string {
 		return fmt.Sprintf("gate %s accepts only answers of %s, and this one is %s %s: have one of them decide",
 			g.ID, cmp.Or(strings.Join(want, ", "), "people here"), how, names[0])
 	}
-	if ev.Outcome == OutcomeFail || ev.Outcome == OutcomeVeto {
+	if Refuses(ev.Outcome) {
 		return "" // refusing one's own work is no self-approval
 	}
 	for _, a := range r.Attempts[q.Step] {
@@ -97,7 +97,7 @@ func (s *State) WantsTrust(q *Round) string {
 
 // Verb returns the command that answers a gate with the outcome.
 func Verb(gate, outcome string) string {
-	if outcome == OutcomePass || outcome == OutcomeFail || outcome == OutcomeVeto {
+	if outcome == OutcomePass || Refuses(outcome) {
 		return "sluice " + outcome + " " + gate
 	}
 	return "sluice decide " + gate + " " + outcome

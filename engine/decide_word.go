@@ -92,9 +92,8 @@ func (h *HumanSay) contradicts(x reading) string {
 	if said == "" { // a text of one word, such as fail
 		said = as(strings.TrimRight(h.Text, ".!"))
 	}
-	no := func(outcome string) bool { return outcome == OutcomeFail || outcome == OutcomeVeto }
 	switch word := as(said); {
-	case said == "", word == x.outcome, no(word) && no(x.outcome):
+	case said == "", word == x.outcome, Refuses(word) && Refuses(x.outcome):
 		return ""
 	case word == "":
 		return fmt.Sprintf("its name says %s, its content %q, which is not an outcome of the gate (%s): it decides "+

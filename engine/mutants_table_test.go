@@ -203,7 +203,7 @@ func mutantsOfAnswers() []mutant {
 		{"an answer is filled in after it was signed", "Gate.answered", "string(answer) != string(ev.Signed.Answer):", "false:"},
 		{"a file counts whatever its content says", "signalling.word", "	if why := ev.Human.contradicts(x); why != \"\" {\n", "	if why := ev.Human.contradicts(x); false {\n"},
 		{"a window closes over an answer that cannot be read", "signalling.unreadable", "	if n == 1 && (q.State == OnNotice || q.State == OnWindow) {\n", "	if false {\n"},
-		{"a veto does not say fail", "HumanSay.contradicts", ", no(word) && no(x.outcome):", ", false && no(word):"},
+		{"a veto does not say fail", "HumanSay.contradicts", ", Refuses(word) && Refuses(x.outcome):", ", false:"},
 		{"a signature counts twice", "signalling.unbound", "	case spent:\n", "	case spent && false:\n"},
 		{"a snapshot forgets which signatures were used", "State", "`json:\"spent,omitempty\"`   // used signed", "`json:\"-\"` // used signed"},
 		{"a used signature is forgotten when it has expired", "spentFor", "30 * 24 * time.Hour", "0 * time.Hour"},

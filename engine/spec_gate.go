@@ -23,6 +23,9 @@ const (
 	OutcomeLost    = "lost" // no result after all restarts
 )
 
+// Refuses reports whether a person's answer says no: by a fail or a veto.
+func Refuses(outcome string) bool { return outcome == OutcomeFail || outcome == OutcomeVeto }
+
 // DefaultMaxRetries is the default of max_failures (or max_retries, the same).
 const DefaultMaxRetries = 3
 

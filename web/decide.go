@@ -43,7 +43,7 @@ func (s *Server) decide(r *http.Request) (to string, v *view, err error) {
 		if p.Remote {
 			return refuse("on this device a decision counts only if your passkey signs it, which needs JavaScript")
 		}
-		if confirmed(ev.Outcome) && r.PostForm.Get("sure") != "yes" {
+		if !engine.Refuses(ev.Outcome) && r.PostForm.Get("sure") != "yes" {
 			err = s.changes(r, at, p)
 			v = sure(r, p, ev)
 			return err
@@ -77,11 +77,6 @@ func keep(r *http.Request, d *drafts, p *gatePage, words string) (string, error)
 	return words, d.change(p.key, func(now *draftOf) {
 		*now = draftOf{Words: words, Comments: all, Fields: givenOr(r, now.Fields)}
 	})
-}
-
-// confirmed reports whether an outcome is asked for once more.
-func confirmed(outcome string) bool {
-	return outcome != engine.OutcomeFail && outcome != engine.OutcomeVeto
 }
 
 // hand hands in an answer and removes its draft. why is the reason if it did not count.
@@ -124,7 +119,7 @@ func (s *Server) answer(r *http.Request, p *gatePage, words string) (engine.Answ
 		return ev, fmt.Sprintf("gate %s does not accept %q now", p.Gate.ID, text.Line(ev.Outcome))
 	}
 	ev.Round = round
-	if ev.Outcome == engine.OutcomeFail || ev.Outcome == engine.OutcomeVeto {
+	if engine.Refuses(ev.Outcome) {
 		if words == "" && len(p.Drafts) == 0 {
 			return ev, "say what is wrong: the next attempt reads it"
 		}

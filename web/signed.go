@@ -79,7 +79,7 @@ func (k *passkeys) challenge(r *http.Request, at repo, p *gatePage, ask passkey.
 		return nil, err
 	}
 	out := map[string]any{"said": c.Text, "options": c.Options}
-	if confirmed(ev.Outcome) {
+	if !engine.Refuses(ev.Outcome) {
 		if err := k.s.changes(r, at, p); err != nil {
 			return nil, err
 		}
@@ -93,7 +93,7 @@ func (k *passkeys) challenge(r *http.Request, at repo, p *gatePage, ask passkey.
 
 // signed hands in an answer that a passkey has signed.
 func (k *passkeys) signed(r *http.Request, at repo, p *gatePage, ask passkey.Ask, ev engine.Answered) (any, error) {
-	if confirmed(ev.Outcome) && r.PostForm.Get("sure") != "yes" {
+	if !engine.Refuses(ev.Outcome) && r.PostForm.Get("sure") != "yes" {
 		return nil, fault.New("decide again", "the second question was not asked")
 	}
 	d, err := k.desk(at)

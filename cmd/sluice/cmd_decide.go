@@ -78,7 +78,7 @@ func decisionFlags(cmd *cobra.Command, d *decide.Decision, outcome string) {
 		cmd.Flags().StringArrayVarP(&d.Answers, "answer", "a", nil,
 			"the answer that the gate asks for: `NAME=VALUE` for each property, or the whole as JSON")
 	}
-	if outcome == engine.OutcomeFail || outcome == engine.OutcomeVeto {
+	if engine.Refuses(outcome) {
 		cmd.Flags().BoolVar(&d.Review, "review", false, "write comments under the lines of the changes, in your editor")
 		cmd.Flags().StringArrayVar(&d.Comments, "comment", nil, "a comment on a line, as `FILE:LINE:TEXT`; may be repeated")
 	}

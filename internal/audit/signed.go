@@ -99,7 +99,7 @@ func (s *signatures) look(f engine.Fact) string {
 // recorded as a fail, and older releases recorded a named route as a round_failed.
 func failsBy(decision, outcome string) bool {
 	if outcome == engine.OutcomeFail {
-		return decision == engine.OutcomeFail || decision == engine.OutcomeVeto
+		return engine.Refuses(decision)
 	}
 	return decision == outcome
 }

@@ -66,8 +66,7 @@ func AskWords(con *console.Console, d *Decision) error {
 	if d.Review || len(d.comments) > 0 {
 		return nil
 	}
-	wanted := d.Outcome == engine.OutcomeFail || d.Outcome == engine.OutcomeVeto
-	if !wanted || d.Signed != "" || strings.TrimSpace(d.Text) != "" {
+	if !engine.Refuses(d.Outcome) || d.Signed != "" || strings.TrimSpace(d.Text) != "" {
 		return nil
 	}
 	if !con.Interactive() {
@@ -216,8 +215,7 @@ func knownGate(con *console.Console, st daemon.Status, d *Decision) error {
 // ofRound refuses a decision about another round than the gate is at. What lets work go on counts only
 // for the round that the person has seen: if none is named, the first.
 func (d *Decision) ofRound() error {
-	fails := d.Outcome == engine.OutcomeFail || d.Outcome == engine.OutcomeVeto
-	if d.Round == 0 && !fails && d.Signed == "" { // what is signed names its round
+	if d.Round == 0 && !engine.Refuses(d.Outcome) && d.Signed == "" { // what is signed names its round
 		d.Round = 1
 	}
 	now := d.at.Round

@@ -256,7 +256,7 @@ func otherTarget(pull forge.Pull, onto string) string {
 // word answers one comment: it counts, or a reply says why not. What counts is on the record first.
 func (t talk) word(ctx context.Context, c forge.Comment, said word) error {
 	ev, why, outsider := t.means(c, said)
-	passes := ev.Outcome != engine.OutcomeFail && ev.Outcome != engine.OutcomeVeto
+	passes := !engine.Refuses(ev.Outcome)
 	if why == "" && passes {
 		switch edited, err := t.hub.WasEdited(ctx, c); {
 		case err != nil:

@@ -151,7 +151,7 @@ func (t talk) early(q job.MadeRound, c forge.Comment) bool {
 // bound returns why a comment is not about the commit that the round judges.
 func bound(q job.MadeRound, said word, early bool, commit string, pull forge.Pull, was shown) string {
 	again := fmt.Sprintf("name the commit that you looked at: `/sluice %s %.12s`", said.outcome, commit)
-	no := said.outcome == engine.OutcomeFail || said.outcome == engine.OutcomeVeto
+	no := engine.Refuses(said.outcome)
 	switch {
 	case commit == "":
 		return "what gate `" + q.Gate + "` judges is in no commit: answer where sluice runs"

@@ -119,7 +119,7 @@ func decideWords(g daemon.GateStatus, named string) string {
 	}
 	out := []string{pass, "sluice fail " + named + " -m \"…\""}
 	for _, o := range g.Outcomes {
-		if o != engine.OutcomePass && o != engine.OutcomeFail && o != engine.OutcomeVeto {
+		if o != engine.OutcomePass && !engine.Refuses(o) {
 			out = append(out, engine.Verb(at, o))
 		}
 	}

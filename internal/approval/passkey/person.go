@@ -48,9 +48,9 @@ func (d Desk) Who(said string, response []byte) (*Person, error) {
 		if about, ok := list.Passkeys[s.Key]; !ok || !bytes.Equal(about.Credential, r.ID) {
 			continue
 		}
-		who, err := d.person(list, s.Key)
-		if who == nil || err != nil {
-			return nil, err
+		who := d.person(list, s.Key)
+		if who == nil {
+			return nil, nil
 		}
 		if _, err = r.repack(s, d.Site, pageNamespace, said); err != nil {
 			return nil, err
@@ -66,16 +66,16 @@ func (d Desk) Person(key string) (*Person, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.person(list, key)
+	return d.person(list, key), nil
 }
 
-func (d Desk) person(list approval.List, key string) (*Person, error) {
+func (d Desk) person(list approval.List, key string) *Person {
 	s, ok := list.Find(key)
 	_, revoked := list.WasRevoked(key)
 	if !ok || revoked || list.Passkeys[key].Origin != d.Site.origin {
-		return nil, nil
+		return nil
 	}
-	return &Person{Name: s.Names[0], Key: key}, nil
+	return &Person{Name: s.Names[0], Key: key}
 }
 
 // Has reports whether one of the names has a passkey at the site; without names, whether anybody has.
