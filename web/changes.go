@@ -42,7 +42,7 @@ type diff func(ctx context.Context, read func(io.Reader) error) error
 func (s *Server) changes(r *http.Request, at repo, p *gatePage) (err error) {
 	ctx, sh, c := r.Context(), p.Shown, &p.Changes
 	*c = changes{}
-	c.Twice = sh.Attempt != nil && sh.Attempt.N > 1 && sh.Taken != ""
+	c.Twice = sh.Again() && sh.Taken != ""
 	c.Since = c.Twice && r.URL.Query().Get("since") != ""
 	if len(sh.Changed) == 0 && !c.Since {
 		return nil

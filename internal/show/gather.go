@@ -297,5 +297,8 @@ func (sh *Shown) changes(ctx context.Context, from *workspace.Workspace, run str
 	sh.Changed, sh.Cut = ch.Files, ch.Cut
 }
 
+// Again reports whether there was an attempt before the one shown.
+func (sh *Shown) Again() bool { return sh.Attempt != nil && sh.Attempt.N > 1 }
+
 // Base returns the commit that the changes are against; "" if it is not known.
 func (sh *Shown) Base() string { return sh.base }

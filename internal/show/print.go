@@ -226,7 +226,7 @@ func printChanged(con *console.Console, sh *Shown) {
 	printFiles(con, "hidden", hidden, sh.More)
 	if len(sh.Changed) > 0 {
 		more := "sluice show " + sh.named(sh.Step) + " --diff prints the changes"
-		if sh.Attempt != nil && sh.Attempt.N > 1 {
+		if sh.Again() {
 			more += ", --since those since the attempt before"
 		}
 		con.Field("", con.Paint(console.Dim, more))

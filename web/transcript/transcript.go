@@ -9,6 +9,7 @@ package transcript
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,22 +65,21 @@ type raw struct {
 // fill sets the lines, at most as many as fit. Without room for all of them the first ones are left
 // for later, or the last ones for earlier.
 func (p *Piece) fill(say func(raw) []Line, lines []raw, fromEnd bool) {
-	var sets [][]Line
-	size, count, at := 0, 0, 0
 	said := make([][]Line, len(lines))
 	for i, l := range lines {
 		said[i] = say(l)
 	}
-	for i := range lines {
-		at = i
+	size, count, taken := 0, 0, 0
+	for ; taken < len(lines); taken++ {
+		at := taken
 		if fromEnd {
-			at = len(lines) - 1 - i
+			at = len(lines) - 1 - taken
 		}
 		n, bytes := len(said[at]), 0
 		for _, l := range said[at] {
 			bytes += len(l.HTML)
 		}
-		if i > 0 && (count+n > MaxLines || size+bytes > MaxHTML) {
+		if taken > 0 && (count+n > MaxLines || size+bytes > MaxHTML) {
 			p.stop(lines, at, fromEnd)
 			break
 		}
@@ -87,15 +87,13 @@ func (p *Piece) fill(say func(raw) []Line, lines []raw, fromEnd bool) {
 			p.Unsaid++
 		}
 		count, size = count+n, size+bytes
-		sets = append(sets, said[at])
 	}
-	for i := range sets {
-		if fromEnd {
-			p.Lines = append(p.Lines, sets[len(sets)-1-i]...)
-		} else {
-			p.Lines = append(p.Lines, sets[i]...)
-		}
+	if fromEnd {
+		said = said[len(said)-taken:]
+	} else {
+		said = said[:taken]
 	}
+	p.Lines = append(p.Lines, slices.Concat(said...)...)
 }
 
 // stop notes that line at is not in the piece.

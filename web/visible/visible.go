@@ -9,6 +9,7 @@ package visible
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -96,7 +97,7 @@ func find(spans *[]Span, at int) (*Span, int) {
 	}
 	switch {
 	case len(*spans) == 0:
-		return nil, int(^uint(0) >> 1)
+		return nil, math.MaxInt
 	case (*spans)[0].From > at:
 		return nil, (*spans)[0].From
 	}

@@ -252,7 +252,7 @@ func (h *Repos) Pager(ctx context.Context, root, run, what string, since bool) e
 	if err != nil {
 		return err
 	}
-	how := show.Diff{Since: since && sh.Attempt != nil && sh.Attempt.N > 1, Most: show.MaxPatch, Stay: true}
+	how := show.Diff{Since: since && sh.Again(), Most: show.MaxPatch, Stay: true}
 	return show.PrintDiff(ctx, h.con, p, sh, how)
 }
 
@@ -264,7 +264,7 @@ func pageOf(ctx context.Context, con *console.Console, p *workspace.Workspace, s
 	show.Print(&inner, sh)
 	page.Text = strings.Count(b.String(), "\n")
 	if len(sh.Changed) > 0 {
-		page.Since = since && sh.Attempt != nil && sh.Attempt.N > 1
+		page.Since = since && sh.Again()
 		if err := show.PrintDiff(ctx, &inner, p, sh, show.Diff{Since: page.Since, Words: con.Colour}); err != nil {
 			fmt.Fprintln(&b, "\nthe changes cannot be read: "+text.Message(err.Error()))
 		}

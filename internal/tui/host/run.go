@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 
-	"sluice/daemon"
 	"sluice/internal/console"
 	"sluice/internal/tui"
 	"sluice/internal/workspace"
@@ -12,15 +11,14 @@ import (
 // Run is the host of the screen of one run, on the process that serves its repo.
 type Run struct {
 	*repos
-	tui.View
-	service workspace.Service
+	kept
 }
 
 type repos = Repos // the field's name leaves room for the method's
 
 // Of returns the host of one run's screen.
 func Of(s workspace.Service, con *console.Console, p *workspace.Workspace) Run {
-	return Run{At(con, p), kept{s}, s}
+	return Run{At(con, p), kept{s}}
 }
 
 // kept is a view that whoever opened it closes.
@@ -28,13 +26,8 @@ type kept struct{ workspace.Service }
 
 func (kept) Close() {}
 
-// Run returns the state of a run.
-func (h Run) Run(ctx context.Context, run string) (daemon.RunStatus, error) {
-	return h.service.Run(ctx, run)
-}
-
 // Open returns the view that the screen was begun with.
-func (h Run) Open(context.Context, string) (tui.View, bool, error) { return h.View, true, nil }
+func (h Run) Open(context.Context, string) (tui.View, bool, error) { return h.kept, true, nil }
 
 // Served reports that a process serves the repo: the screen ends with it.
 func (h Run) Served(context.Context, string) bool { return true }
