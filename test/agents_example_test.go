@@ -39,9 +39,7 @@ func TestRealAgentsExample(t *testing.T) {
 				"build": {{{Bash: `touch ../.workflow/runs/` + run + `/files/at-work; until [ -e ../.workflow/runs/` + run + `/files/go ]; do sleep 0.1; done; mkdir -p src/chatcat && echo "x = 1" >src/chatcat/index.py && echo "y = 1" >src/chatcat/search.py` + signal}, {Text: "Built."}}},
 			}
 			w, stub := newAgents(t, "", parts)
-			w.env = slices.DeleteFunc(w.env, func(v string) bool {
-				return strings.HasPrefix(v, "SLUICE_CONFIG_SANDBOX_MODE=") || strings.HasPrefix(v, "IS_SANDBOX=")
-			})
+			w.caged()
 			at := strings.TrimPrefix(stub.URL, "http://")
 			w.put("config/sluice/config.yaml", fmt.Sprintf("notify: {desktop: false}\nsettle: 200ms\nkill_after: 2s\nveto_window: 300ms\nsandbox: {mode: on}\nroles: {reviewer: {agent: %s, network: [%q]}, \"*\": {agent: %s, network: [%q]}}\n", c.reviewer, at, c.writer, at))
 			w.put("repo/.workflow/specs/phase-4-search-index.yaml", string(spec))
@@ -59,11 +57,7 @@ func TestRealAgentsExample(t *testing.T) {
 					w.env[i] = "PATH=" + filepath.Join(w.work, "tools") + ":" + rest
 				}
 			}
-			w.commit()
-			w.do(w.bin, "watch", "add", "--yes")
-			w.boot()
-			w.serves()
-			w.do(w.bin, "start", "phase-4-search-index")
+			w.starts("phase-4-search-index")
 			files := filepath.Join(w.repo, ".workflow/runs", run, "files")
 			eventually(t, "the implementor works", func() bool { _, err := os.Stat(filepath.Join(files, "at-work")); return err == nil })
 			w.kill()

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,19 +31,12 @@ func TestRealAgentTakenOver(t *testing.T) {
 				w, stub := newAgents(t, "", parts)
 				if mode == "on" {
 					needsCage(t)
-					w.env = slices.DeleteFunc(w.env, func(v string) bool {
-						return strings.HasPrefix(v, "SLUICE_CONFIG_SANDBOX_MODE=") || strings.HasPrefix(v, "IS_SANDBOX=")
-					})
+					w.caged()
 				}
 				w.put("config/sluice/config.yaml", fmt.Sprintf("notify: {desktop: false}\nsettle: 200ms\nkill_after: 2s\nsandbox: {mode: %s}\nagents: {claude: {command: [claude, --allowedTools, Bash]}}\nroles: {writer: {agent: %s, network: [%q]}}\n",
 					mode, agent, strings.TrimPrefix(stub.URL, "http://")))
-				w.put("repo/.workflow/specs/solo.yaml", soloSpec)
-				w.commit()
-				w.do(w.bin, "watch", "add", "--yes")
-				w.boot()
-				w.serves()
-				w.do(w.bin, "start", "solo")
-				w.within(time.Minute, "the agent's command runs", func() bool { _, err := os.Stat(filepath.Join(w.repo, "began")); return err == nil })
+				w.solo()
+				w.atWork()
 				var over struct{ Session, Command string }
 				if out := w.do(w.bin, "takeover", "W", "--json"); json.Unmarshal([]byte(out), &over) != nil || over.Session == "" {
 					t.Fatalf("takeover: %s", out)

@@ -21,9 +21,7 @@ import (
 // its part of the stub's play, and asks for the named model ("" = none).
 func (w *sandbox) cast(stub *modelstub.Stub, template string, models map[string]string) {
 	w.t.Helper()
-	w.env = slices.DeleteFunc(w.env, func(v string) bool {
-		return strings.HasPrefix(v, "SLUICE_CONFIG_SANDBOX_MODE=") || strings.HasPrefix(v, "IS_SANDBOX=")
-	})
+	w.caged()
 	w.do("git", "init", "-q")
 	w.do(w.bin, "init", "--template", template, "--writer", "claude", "--reviewer", "codex")
 	settings := "notify: {desktop: false}\nsettle: 200ms\nkill_after: 2s\nsandbox: {mode: on}\nroles:\n"

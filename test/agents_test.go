@@ -60,11 +60,7 @@ func newAgents(t *testing.T, settings string, parts map[string]modelstub.Part) (
 // ran starts a workflow, and waits until its run has ended.
 func (w *sandbox) ran(workflow string, more ...string) daemon.RunStatus {
 	w.t.Helper()
-	w.commit()
-	w.do(w.bin, "watch", "add", "--yes")
-	w.boot()
-	w.serves()
-	w.do(w.bin, append([]string{"start", workflow}, more...)...)
+	w.starts(workflow, more...)
 	var last daemon.RunStatus
 	w.within(2*time.Minute, "the run has ended", func() bool {
 		st, ok := w.status()
@@ -75,6 +71,22 @@ func (w *sandbox) ran(workflow string, more ...string) daemon.RunStatus {
 		return !last.Ended.IsZero() || last.Paused != ""
 	})
 	return last
+}
+
+// starts commits the repo's files, has a process serve it, and starts a workflow.
+func (w *sandbox) starts(workflow string, more ...string) {
+	w.t.Helper()
+	w.commit()
+	w.up()
+	w.do(w.bin, append([]string{"start", workflow}, more...)...)
+}
+
+// up has a process serve the repo.
+func (w *sandbox) up() {
+	w.t.Helper()
+	w.do(w.bin, "watch", "add", "--yes")
+	w.boot()
+	w.serves()
 }
 
 func (w *sandbox) within(most time.Duration, what string, done func() bool) {
@@ -167,16 +179,27 @@ steps:
     next_step: DONE
 `
 
+// solo starts the workflow solo.
+func (w *sandbox) solo() {
+	w.t.Helper()
+	w.put("repo/.workflow/specs/solo.yaml", soloSpec)
+	w.starts("solo")
+}
+
+// atWork waits until the command of solo's agent runs.
+func (w *sandbox) atWork() {
+	w.t.Helper()
+	w.within(time.Minute, "the agent's command runs", func() bool {
+		_, err := os.Stat(filepath.Join(w.repo, "began"))
+		return err == nil
+	})
+}
+
 // classified starts the workflow solo and returns the first report of its step's end: its class (""
 // if it counts as done), why, and until when it waits.
 func (w *sandbox) classified() (class, why string, until time.Time) {
 	w.t.Helper()
-	w.put("repo/.workflow/specs/solo.yaml", soloSpec)
-	w.commit()
-	w.do(w.bin, "watch", "add", "--yes")
-	w.boot()
-	w.serves()
-	w.do(w.bin, "start", "solo")
+	w.solo()
 	w.within(2*time.Minute, "the step's end is classified", func() bool {
 		out, err := w.try(w.bin, "log", "--all", "solo-1", "--json")
 		for line := range strings.Lines(out) {
@@ -285,13 +308,8 @@ func TestRealAgentAdopted(t *testing.T) {
 			t.Parallel()
 			parts := map[string]modelstub.Part{"solo": {{{Bash: "touch began; while [ ! -e go-on ]; do sleep 0.1; done; echo done > out.txt"}, {Text: "That is all."}}}}
 			w, stub := newAgents(t, fmt.Sprintf("agents: {claude: {command: [claude, --allowedTools, Bash]}}\nroles: {writer: {agent: %s}}\n", agent), parts)
-			w.put("repo/.workflow/specs/solo.yaml", soloSpec)
-			w.commit()
-			w.do(w.bin, "watch", "add", "--yes")
-			w.boot()
-			w.serves()
-			w.do(w.bin, "start", "solo")
-			w.within(time.Minute, "the agent's command runs", func() bool { _, err := os.Stat(filepath.Join(w.repo, "began")); return err == nil })
+			w.solo()
+			w.atWork()
 			w.kill()
 			w.boot()
 			w.serves()

@@ -30,7 +30,7 @@ func TestClusterLateWork(t *testing.T) {
 	a.bootIn(servers)
 	eventually(t, "a leads", a.leads)
 	all[0].workIn(servers, id)
-	eventually(t, "the first worker is there", func() bool { return strings.Contains(a.do(a.bin, "workers"), "linux") })
+	eventually(t, "the worker is there", a.hasWorker)
 	a.do(a.bin, "start", "far")
 	eventually(t, "B runs on the first", func() bool { return strings.HasSuffix(ranLines(t, ran), "B a\n") })
 	all[0].signal(syscall.SIGSTOP)

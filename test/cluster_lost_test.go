@@ -45,7 +45,7 @@ func TestClusterWorkerLostAfterItsSignal(t *testing.T) {
 	a.bootIn(servers)
 	eventually(t, "a leads", a.leads)
 	all[0].workIn(servers, id)
-	eventually(t, "the first worker is there", func() bool { return strings.Contains(a.do(a.bin, "workers"), "linux") })
+	eventually(t, "the worker is there", a.hasWorker)
 	a.do(a.bin, "start", "lost")
 	eventually(t, "its signal is heard", func() bool {
 		st, ok := a.status()

@@ -77,6 +77,9 @@ func workersOf(t *testing.T, servers *natstest.Servers, n int, flags ...string) 
 	return a, all, begun.Journal, ran
 }
 
+// hasWorker reports whether a worker is there for the steps of these tests.
+func (w *sandbox) hasWorker() bool { return strings.Contains(w.do(w.bin, "workers"), "linux") }
+
 // workIn starts the worker.
 func (w *sandbox) workIn(servers *natstest.Servers, id string, flags ...string) {
 	w.t.Helper()
@@ -107,7 +110,7 @@ func TestClusterWorker(t *testing.T) {
 	a.do(a.bin, "start", "far")
 	eventually(t, "A waits for a worker", func() bool { return strings.Contains(a.do(a.bin, "status"), "no worker with the labels linux") })
 	all[0].workIn(servers, id)
-	eventually(t, "the worker is there", func() bool { return strings.Contains(a.do(a.bin, "workers"), "linux") })
+	eventually(t, "the worker is there", a.hasWorker)
 	eventually(t, "the run ends", func() bool {
 		st, ok := a.status()
 		return ok && len(st.Runs) == 1 && (st.Runs[0].Phase == engine.RunCompleted || st.Runs[0].Paused != "")
@@ -159,7 +162,7 @@ func TestClusterWorkerKilled(t *testing.T) {
 	a.bootIn(servers)
 	eventually(t, "a leads", a.leads)
 	all[0].workIn(servers, id)
-	eventually(t, "the first worker is there", func() bool { return strings.Contains(a.do(a.bin, "workers"), "linux") })
+	eventually(t, "the worker is there", a.hasWorker)
 	a.do(a.bin, "start", "far")
 	eventually(t, "B runs on the first", func() bool { return strings.HasSuffix(ranLines(t, ran), "B a\n") })
 	first := all[0].last

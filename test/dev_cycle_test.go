@@ -27,9 +27,7 @@ func newDevCycle(t *testing.T, notify, script string) *sandbox {
 	}
 	w.do("git", "add", "-A")
 	w.do("git", "commit", "-q", "-m", "start")
-	w.do(w.bin, "watch", "add", "--yes")
-	w.boot()
-	w.serves()
+	w.up()
 	return w
 }
 

@@ -46,11 +46,7 @@ gates:
 	if err := os.Chmod(filepath.Join(w.repo, "forge.sh"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	w.commit()
-	w.do(w.bin, "watch", "add", "--yes")
-	w.boot()
-	w.serves()
-	w.do(w.bin, "start", "pipe")
+	w.starts("pipe")
 	eventually(t, "the gate asks", func() bool { return w.asked("G") })
 
 	eventually(t, "the rest is counted", func() bool { return strings.Contains(w.do(w.bin, "log", "--all"), "these were counted and not kept") })

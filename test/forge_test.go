@@ -69,9 +69,7 @@ func newHub(t *testing.T, spec string) (*sandbox, *forgestub.Forge) {
 	w.do("git", "commit", "-q", "-m", "start")
 	w.do("git", "remote", "add", "origin", f.URL())
 	w.do("git", "push", "-q", f.Bare, "main")
-	w.do(w.bin, "watch", "add", "--yes")
-	w.boot()
-	w.serves()
+	w.up()
 	return w, f
 }
 

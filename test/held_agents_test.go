@@ -24,9 +24,7 @@ func TestRealAgentsHeld(t *testing.T) {
 			t.Parallel()
 			parts := map[string]modelstub.Part{"review": {judging("fail", "say good, not bad"), judging("pass", "")}}
 			w, stub := newAgents(t, "", parts)
-			w.env = slices.DeleteFunc(w.env, func(v string) bool {
-				return strings.HasPrefix(v, "SLUICE_CONFIG_SANDBOX_MODE=") || strings.HasPrefix(v, "IS_SANDBOX=")
-			})
+			w.caged()
 			at := strings.TrimPrefix(stub.URL, "http://")
 			w.put("config/sluice/config.yaml", fmt.Sprintf("notify: {desktop: false}\nsettle: 200ms\nkill_after: 2s\nsandbox: {mode: on}\nroles: {writer: {agent: %s, model: big, network: [%q]}, reviewer: {agent: %s, network: [%q]}}\n", c.writer, at, c.reviewer, at))
 			out := filepath.Join(w.repo, "out.txt")

@@ -40,11 +40,7 @@ sluice signal A -m "went on"
 		t.Fatal(err)
 	}
 	w.put("repo/.workflow/specs/pipe.yaml", longSpec)
-	w.commit()
-	w.do(w.bin, "watch", "add", "--yes")
-	w.boot()
-	w.serves()
-	w.do(w.bin, "start", "pipe")
+	w.starts("pipe")
 	there := func(name string) func() bool {
 		return func() bool { _, err := os.Stat(filepath.Join(w.repo, name)); return err == nil }
 	}
@@ -142,9 +138,7 @@ gates:
 			_ = os.Remove(trace)
 		}
 	}
-	w.do(w.bin, "watch", "add", "--yes")
-	w.boot()
-	w.serves()
+	w.up()
 	w.do(w.bin, "start", "pipe")
 	eventually(t, "the gate asks", func() bool { return w.asked("G") })
 	clean("a worktree, an attempt, its commit and its check")

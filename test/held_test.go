@@ -36,13 +36,28 @@ func needsCage(t *testing.T) {
 	}
 }
 
+// needsKeygen skips a test where nothing signs.
+func needsKeygen(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("needs: ssh-keygen (apt-get install openssh-client)")
+	}
+}
+
 // newCaged is a sandbox of the tests whose agents are held by one of sluice's.
 func newCaged(t *testing.T, settings string) *sandbox {
 	t.Helper()
 	needsCage(t)
 	w := newSandbox(t, "notify: {desktop: false}\nsettle: 200ms\nrescan: 500ms\nkill_after: 2s\n"+settings)
-	w.env = slices.DeleteFunc(w.env, func(v string) bool { return strings.HasPrefix(v, "SLUICE_CONFIG_SANDBOX_MODE=") })
+	w.caged()
 	return w
+}
+
+// caged has agents that the tests leave free be held by one of sluice's sandboxes.
+func (w *sandbox) caged() {
+	w.env = slices.DeleteFunc(w.env, func(v string) bool {
+		return strings.HasPrefix(v, "SLUICE_CONFIG_SANDBOX_MODE=") || strings.HasPrefix(v, "IS_SANDBOX=")
+	})
 }
 
 const attackedSpec = `
@@ -192,9 +207,7 @@ func TestNoAgentPassesAGate(t *testing.T) {
 	w.put("repo/attack.sh", "")
 	w.commit()
 	w.do("git", "worktree", "add", "-q", "other")
-	w.do(w.bin, "watch", "add", "--yes")
-	w.boot()
-	w.serves()
+	w.up()
 	shown := fetched(t, "http://127.0.0.1:"+page+"/")
 	var b strings.Builder
 	fmt.Fprintf(&b, "#!/bin/sh\nexport R=%q W=%q S=%q X=%q RUN=pipe-1 D=%d MARK=%d PORT=%s PAGE=%s READ=%s\nexec >attack.log 2>&1\n", w.repo, w.work, w.state(), filepath.Join(w.repo, "mark.sh"), w.last.Process.Pid, os.Getpid(), reached.port, page, "'"+readPage+"'")

@@ -76,9 +76,7 @@ func usersHour(t *testing.T, held, worktree bool) {
 	}
 	h := &hour{sandbox: w, worktree: worktree}
 	h.begin()
-	w.do(w.bin, "watch", "add", "--yes")
-	w.boot()
-	w.serves()
+	w.up()
 	h.before = h.state()
 	w.do(w.bin, "start", "hour")
 	h.atGate("GA", "A")

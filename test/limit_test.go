@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -106,13 +105,8 @@ func TestRealTerminated(t *testing.T) {
 			t.Parallel()
 			w, _ := newAgents(t, fmt.Sprintf("agents: {claude: {command: [claude, --allowedTools, Bash]}}\nroles: {writer: {agent: %s}}\n", agent), map[string]modelstub.Part{"solo": {
 				{{Bash: "touch began; while [ ! -e go-on ]; do sleep 0.1; done"}}, {{Text: "done"}}}})
-			w.put("repo/.workflow/specs/solo.yaml", soloSpec)
-			w.commit()
-			w.do(w.bin, "watch", "add", "--yes")
-			w.boot()
-			w.serves()
-			w.do(w.bin, "start", "solo")
-			w.within(time.Minute, "the agent's command runs", func() bool { _, err := os.Stat(filepath.Join(w.repo, "began")); return err == nil })
+			w.solo()
+			w.atWork()
 			pids := w.programs(agent)
 			if len(pids) == 0 {
 				t.Fatal("no such process")
@@ -143,9 +137,7 @@ func TestRealTerminated(t *testing.T) {
 func (w *sandbox) hold(stub *modelstub.Stub, agent string) {
 	w.t.Helper()
 	needsCage(w.t)
-	w.env = slices.DeleteFunc(w.env, func(v string) bool {
-		return strings.HasPrefix(v, "SLUICE_CONFIG_SANDBOX_MODE=") || strings.HasPrefix(v, "IS_SANDBOX=")
-	})
+	w.caged()
 	w.put("config/sluice/config.yaml", fmt.Sprintf("notify: {desktop: false}\nsettle: 200ms\nkill_after: 2s\nsandbox: {mode: on}\nroles: {writer: {agent: %s, network: [%q]}}\n",
 		agent, strings.TrimPrefix(stub.URL, "http://")))
 }

@@ -104,9 +104,7 @@ func served(t *testing.T, workflow, spec string) *sandbox {
 	w.put("repo/.workflow/specs/"+workflow+".yaml", spec)
 	w.put("repo/plan.md", "say good\n")
 	w.commit()
-	w.do(w.bin, "watch", "add", "--yes")
-	w.boot()
-	w.serves()
+	w.up()
 	return w
 }
 
@@ -342,11 +340,7 @@ func TestMCPEnds(t *testing.T) {
 	w := newSandbox(t, quietSettings)
 	w.put("repo/.workflow/specs/first.yaml", "workflow: {id: first}\nsteps:\n  - {id: F, run: \"true\", next_step: DONE}\n")
 	w.put("repo/.workflow/specs/second.yaml", "workflow: {id: second}\nsteps:\n  - {id: S, needs: [first/F], run: \"true\", next_step: DONE}\n")
-	w.commit()
-	w.do(w.bin, "watch", "add", "--yes")
-	w.boot()
-	w.serves()
-	w.do(w.bin, "start", "second") // it waits for first, which nobody starts
+	w.starts("second") // it waits for first, which nobody starts
 	for name, end := range map[string]func(in io.Closer, cmd *exec.Cmd) error{
 		"the agent ends":       func(in io.Closer, cmd *exec.Cmd) error { return in.Close() },
 		"it is told to (TERM)": func(in io.Closer, cmd *exec.Cmd) error { return cmd.Process.Signal(syscall.SIGTERM) },

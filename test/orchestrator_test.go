@@ -123,9 +123,7 @@ func experiment7(t *testing.T, settings string, parts func(repo string) map[stri
 		w.put("repo/.workflow/specs/"+name+".yaml", said)
 	}
 	w.commit()
-	w.do(w.bin, "watch", "add", "--yes")
-	w.boot()
-	w.serves()
+	w.up()
 	return w, stub
 }
 

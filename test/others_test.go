@@ -46,11 +46,7 @@ func TestOthers(t *testing.T) {
 					"GEMINI_API_KEY=key", "GOOGLE_GEMINI_BASE_URL="+stub.URL, "GEMINI_CLI_TRUST_WORKSPACE=true")
 				w.put("repo/.workflow/specs/solo.yaml", strings.Replace(soloSpec, "    signal:", "    outputs: [out.txt]\n    signal:", 1))
 				began := time.Now()
-				w.commit()
-				w.do(w.bin, "watch", "add", "--yes")
-				w.boot()
-				w.serves()
-				w.do(w.bin, "start", "solo")
+				w.starts("solo")
 				var run daemon.RunStatus
 				w.within(2*time.Minute, "the run has ended, or waits for a person", func() bool {
 					st, ok := w.status()

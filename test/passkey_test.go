@@ -169,9 +169,7 @@ func (p phone) handsIn(verb, proof string) (code int, out string) {
 // it; what is changed or sent twice is refused; the record is checked by ssh-keygen alone.
 func TestPasskey(t *testing.T) {
 	conform.Rule(t, "4-trust signed", "a passkey's answer is one of ssh-keygen's; changed or sent twice it is refused")
-	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		t.Skip("needs: ssh-keygen (apt-get install openssh-client)")
-	}
+	needsKeygen(t)
 	w, command := gated(t)
 	w.write(".workflow/specs/w.yaml", `workflow: {id: w}
 steps:

@@ -182,9 +182,7 @@ func devCycle(t *testing.T, held bool) (*sandbox, *forge) {
 	w.do("git", "commit", "-q", "-m", "start")
 	w.do("git", "remote", "add", "origin", f.url)
 	w.do("git", "push", "-q", f.bare, "main")
-	w.do(w.bin, "watch", "add", "--yes")
-	w.boot()
-	w.serves()
+	w.up()
 	return w, f
 }
 

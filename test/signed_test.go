@@ -37,9 +37,7 @@ until [ -e go ]; do sleep 0.05; done
 // word, be it signed by a person; doctor tells a key within its reach from one that is not.
 func TestSignedAgainstAgents(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		t.Skip("needs: ssh-keygen (apt-get install openssh-client)")
-	}
+	needsKeygen(t)
 	conform.Rule(t, "4-trust signed", "no agent in a sandbox signs, hands in or changes whose signature counts")
 	w := newCaged(t, "sandbox: {mode: on}\nagents: {writer: {command: [sh, ./write.sh]}, forger: {command: [sh, ./forge.sh], env: [R, W, S]}}\nroles: {writer: {agent: writer}, forger: {agent: forger}}\n")
 	state := filepath.Join(w.work, "state", "sluice")
@@ -113,9 +111,7 @@ func repoState(t *testing.T, w *sandbox) string {
 
 // TestSignedInTerminal: the passphrase is asked for where the person sits, and a wrong one signs nothing.
 func TestSignedInTerminal(t *testing.T) {
-	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		t.Skip("needs: ssh-keygen (apt-get install openssh-client)")
-	}
+	needsKeygen(t)
 	w, sluice := gated(t)
 	w.write(".workflow/specs/w.yaml", "workflow: {id: w}\nsteps:\n  - {id: X-1, run: [touch, made], gate: G}\ngates:\n  - {id: G, reviewer: {level: human, approvers: [ann@example.org]}, on_pass: {next_step: DONE}}\n")
 	key := filepath.Join(filepath.Dir(w.dir), "key")

@@ -336,9 +336,7 @@ func TestTopLeavesAtASignal(t *testing.T) {
 
 // TestTopSigns: at a gate that wants a signature the key's passphrase is asked for in the terminal, and the screen goes on.
 func TestTopSigns(t *testing.T) {
-	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		t.Skip("needs: ssh-keygen (apt-get install openssh-client)")
-	}
+	needsKeygen(t)
 	w, sluice, _ := played(t)
 	w.write(".workflow/specs/s.yaml", `workflow: {id: s, name: Signed}
 steps:

@@ -4,7 +4,6 @@ package test
 
 import (
 	"context"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,9 +67,7 @@ func (b *tab) registers(w *playground, sluice, name string) {
 // wants a signature; ssh-keygen alone checks what is recorded.
 func TestPagePasskey(t *testing.T) {
 	conform.Rule(t, "11-page passkey", "the assertion repacks as …")
-	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		t.Skip("needs: ssh-keygen (apt-get install openssh-client)")
-	}
+	needsKeygen(t)
 	w, sluice, _ := paged(t)
 	w.write(".workflow/specs/w.yaml", `workflow: {id: w}
 steps:
