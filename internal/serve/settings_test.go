@@ -21,6 +21,12 @@ import (
 	"sluice/watcher"
 )
 
+// partsIn are the parts of a process whose person's settings are below dir.
+func partsIn(dir string) *Parts {
+	con := console.New([]string{"XDG_CONFIG_HOME=" + dir, "PATH=" + os.Getenv("PATH")}, strings.NewReader(""), io.Discard, io.Discard)
+	return &Parts{Options: Options{Console: con}, log: zerolog.Nop()}
+}
+
 // TestSettingsOfAnExchangedFolder: settings whose folder is exchanged for another count as soon as those
 // that are written in place.
 func TestSettingsOfAnExchangedFolder(t *testing.T) {
@@ -38,9 +44,9 @@ func TestSettingsOfAnExchangedFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	con := console.New([]string{"XDG_CONFIG_HOME=" + dir, "PATH=" + os.Getenv("PATH")}, strings.NewReader(""), io.Discard, io.Discard)
-	w := &Parts{Options: Options{Console: con}, log: zerolog.Nop(), ctx: t.Context(), watch: watcher.New(watcher.Options{}),
-		poked: make(chan struct{}, 1), live: map[*liveSettings]bool{}, faults: map[*liveSettings]string{}}
+	w := partsIn(dir)
+	w.ctx, w.watch, w.poked = t.Context(), watcher.New(watcher.Options{}), make(chan struct{}, 1)
+	w.live, w.faults = map[*liveSettings]bool{}, map[*liveSettings]string{}
 	t.Cleanup(func() { _ = w.watch.Close() })
 	s := &liveSettings{parts: w, root: t.TempDir(), changed: make(chan struct{}, 1)}
 	s.files.Paths = w.settingsFiles(s.root)
@@ -88,8 +94,7 @@ func TestSharedSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	con := console.New([]string{"XDG_CONFIG_HOME=" + dir, "PATH=" + os.Getenv("PATH")}, strings.NewReader(""), io.Discard, io.Discard)
-	w := &Parts{Options: Options{Console: con}, log: zerolog.Nop()}
+	w := partsIn(dir)
 	read := func(root string) (settings.Settings, error) {
 		files := settings.Files{Paths: w.settingsFiles(root)}
 		return w.settings(root, files.Now())
@@ -150,8 +155,7 @@ func TestReloadEndsNoNotice(t *testing.T) {
 		}
 	}
 	own("notify: {desktop: false, command: [sh, -c, 'echo $$ >" + slow + "; while [ ! -e " + slow + ".go ]; do sleep 0.05; done']}\n")
-	con := console.New([]string{"XDG_CONFIG_HOME=" + dir, "PATH=" + os.Getenv("PATH")}, strings.NewReader(""), io.Discard, io.Discard)
-	s := &liveSettings{parts: &Parts{Options: Options{Console: con}, log: zerolog.Nop()}, root: t.TempDir()}
+	s := &liveSettings{parts: partsIn(dir), root: t.TempDir()}
 	s.files.Paths = s.parts.settingsFiles(s.root)
 	if err := s.read(); err != nil {
 		t.Fatal(err)
@@ -197,8 +201,7 @@ func TestSharedSettingsAreNobodys(t *testing.T) {
 	if err := os.WriteFile(aside, []byte("agents: {mine: {command: [./pass.sh]}}\nroles: {reviewer: {agent: mine}}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	con := console.New([]string{"XDG_CONFIG_HOME=" + dir, "PATH=" + os.Getenv("PATH")}, strings.NewReader(""), io.Discard, io.Discard)
-	w := &Parts{Options: Options{Console: con}, log: zerolog.Nop()}
+	w := partsIn(dir)
 	read := func(root string) []string {
 		files := settings.Files{Paths: w.settingsFiles(root)}
 		s, err := w.settings(root, files.Now())

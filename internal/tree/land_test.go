@@ -33,6 +33,16 @@ func worked(t *testing.T) (p, w *person, l Landing) {
 	return p, w, l
 }
 
+// landing opens the checkout with what the run in w began with, and returns the run's work.
+func (p *person) landing(w *person, base string) (*git.Repo, Work) {
+	p.t.Helper()
+	repo := p.open()
+	if err := repo.Keep(p.t.Context(), git.Own("base", "x-1"), base); err != nil {
+		p.t.Fatal(err)
+	}
+	return repo, Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Typed: "sluice land x-1"}
+}
+
 func (l Landing) run(p *person) (Landed, string, error) {
 	p.t.Helper()
 	return l.Do(p.t.Context(), p.open())
@@ -197,11 +207,8 @@ func TestLandAfterAMergeOfTheBranch(t *testing.T) {
 				p.git("update-ref", "refs/sluice/landed/x-0", "HEAD")
 				p.git("checkout", "-q", "main")
 				w.git("merge", "-q", "-m", "merged", c.merged)
-				if err := p.open().Keep(t.Context(), git.Own("base", "x-1"), l.Base); err != nil {
-					t.Fatal(err)
-				}
-				work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Typed: "sluice land x-1"}
-				to, err := work.Landing(t.Context(), p.open(), "refs/heads/main", how, "")
+				repo, work := p.landing(w, l.Base)
+				to, err := work.Landing(t.Context(), repo, "refs/heads/main", how, "")
 				if err == nil && how != PR {
 					_, err = work.Land(t.Context(), p.open(), to)
 				}

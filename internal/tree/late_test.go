@@ -19,20 +19,12 @@ func TestLate(t *testing.T) {
 	a := newRepo(t)
 	b := a.clone()
 	head := a.run("rev-parse", "HEAD")
-	commit := func(from, name string) string {
-		t.Helper()
-		a.run("checkout", "-q", "--detach", from)
-		a.write(name, "work\n")
-		a.run("add", "-A")
-		a.run("commit", "-qm", name)
-		return a.run("rev-parse", "HEAD")
-	}
-	start := commit(head, "found.txt")
+	start := a.commit(head, "found.txt")
 	a.run("push", "-q", b.dir, start+":refs/heads/start")
 	a.run("checkout", "-q", "--detach", head)
-	tip := commit(head, "one.txt")
+	tip := a.commit(head, "one.txt")
 	a.write("found.txt", "work\n") // it was in the folder, in no commit
-	work := commit(tip, "two.txt")
+	work := a.commit(tip, "two.txt")
 	a.run("checkout", "-q", "--orphan", "other")
 	a.run("commit", "-qm", "other")
 	other := a.run("rev-parse", "HEAD")

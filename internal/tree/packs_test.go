@@ -158,14 +158,6 @@ func TestReturn(t *testing.T) {
 	a := newRepo(t)
 	b := a.clone()
 	base := a.run("rev-parse", "HEAD")
-	commit := func(from, name string) string {
-		t.Helper()
-		a.run("checkout", "-q", "--detach", from)
-		a.write(name, "work\n")
-		a.run("add", "-Af")
-		a.run("commit", "-qm", name)
-		return a.run("rev-parse", "HEAD")
-	}
 	f := Folder{Repo: b.git, Top: b.dir, Own: []string{".workflow/signals"}}
 	o := Order{Run: "w-1", Step: "X-1", N: 1, Base: base}
 	send := func(r Returned) Received {
@@ -180,9 +172,9 @@ func TestReturn(t *testing.T) {
 		}
 		return got
 	}
-	tip := commit(base, "x.txt")
-	work := commit(tip, "y.txt")
-	word := commit(tip, ".workflow/signals/w-1/G-pass.json")
+	tip := a.commit(base, "x.txt")
+	work := a.commit(tip, "y.txt")
+	word := a.commit(tip, ".workflow/signals/w-1/G-pass.json")
 	a.run("checkout", "-q", "--orphan", "other")
 	a.run("commit", "-qm", "other")
 	other := a.run("rev-parse", "HEAD")

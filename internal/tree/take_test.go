@@ -46,6 +46,16 @@ func newRepo(t *testing.T) *repo {
 	return r
 }
 
+// commit writes a file on top of a commit, whether it is ignored or not, and returns the new one.
+func (r *repo) commit(from, name string) string {
+	r.Helper()
+	r.run("checkout", "-q", "--detach", from)
+	r.write(name, "work\n")
+	r.run("add", "-Af")
+	r.run("commit", "-qm", name)
+	return r.run("rev-parse", "HEAD")
+}
+
 func (r *repo) run(args ...string) string {
 	r.Helper()
 	return r.runWith("", args...)

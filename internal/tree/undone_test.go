@@ -5,8 +5,6 @@ package tree
 import (
 	"strings"
 	"testing"
-
-	"sluice/internal/git"
 )
 
 // TestLandingUndoesNothing: a run's commits that name the branch's newest commit as a parent, but
@@ -19,11 +17,8 @@ func TestLandingUndoesNothing(t *testing.T) {
 			p.git("commit", "-qam", "main's own")
 			w.git("merge", "-q", "-s", "ours", "-m", "up to date", "main")
 			l.Tip, l.How = w.git("rev-parse", "HEAD"), how
-			repo := p.open()
-			if err := repo.Keep(t.Context(), git.Own("base", "x-1"), l.Base); err != nil {
-				t.Fatal(err)
-			}
-			work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Typed: "sluice land x-1", Passed: []Passed{{Gate: "G", Content: l.Tip}}}
+			repo, work := p.landing(w, l.Base)
+			work.Passed = []Passed{{Gate: "G", Content: l.Tip}}
 			to, err := work.Landing(t.Context(), repo, "refs/heads/main", how, "")
 			if err == nil {
 				_, err = work.Land(t.Context(), repo, to)
@@ -87,11 +82,7 @@ func TestLandingOfAResolution(t *testing.T) {
 			}
 			w.git("merge", "-q", "-s", "ours", "-m", "merged", "main")
 			put(w, c.merged)
-			repo := p.open()
-			if err := repo.Keep(t.Context(), git.Own("base", "x-1"), base); err != nil {
-				t.Fatal(err)
-			}
-			work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Typed: "sluice land x-1"}
+			repo, work := p.landing(w, base)
 			_, err := work.Landing(t.Context(), repo, "refs/heads/main", Squash, "")
 			if refused := err != nil && strings.Contains(err.Error(), "undoes or changes again what that brought: list"); refused != c.refused || err != nil && !refused {
 				t.Errorf("%v", err)
@@ -177,11 +168,7 @@ func TestLandingUndoesNoOtherBranch(t *testing.T) {
 				}
 				p.git("update-ref", "-d", gone)
 				c.do(p, w)
-				repo := p.open()
-				if err := repo.Keep(t.Context(), git.Own("base", "x-1"), l.Base); err != nil {
-					t.Fatal(err)
-				}
-				work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Typed: "sluice land x-1"}
+				repo, work := p.landing(w, l.Base)
 				_, err := work.Landing(t.Context(), repo, "refs/heads/main", how, "")
 				if c.of == "" && err != nil || c.of != "" && (err == nil || !strings.Contains(err.Error(), " of "+c.of+", and undoes or changes again what that brought: b")) {
 					t.Errorf("%v", err)
@@ -202,10 +189,7 @@ func TestLandingUndoesNoOtherBranch(t *testing.T) {
 // lands neither by itself.
 func TestLandingAfterAReset(t *testing.T) {
 	p, w, l := worked(t)
-	repo := p.open()
-	if err := repo.Keep(t.Context(), git.Own("base", "x-1"), l.Base); err != nil {
-		t.Fatal(err)
-	}
+	repo, work := p.landing(w, l.Base)
 	one, two := w.git("rev-parse", "HEAD~1"), l.Tip
 	w.git("reset", "-q", "--hard", one)
 	same := w.git("commit-tree", "-p", one, "-m", "the same", one+"^{tree}")
@@ -222,7 +206,7 @@ func TestLandingAfterAReset(t *testing.T) {
 		{"no longer kept", one, []Passed{{Content: one, Own: true}, {Content: gone, Own: true}}, false},
 	} {
 		w.git("reset", "-q", "--hard", c.tip)
-		work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Typed: "sluice land x-1", Passed: c.passed, Judged: true}
+		work.Passed, work.Judged, work.Unjudged = c.passed, true, false
 		_, err := work.Landing(t.Context(), repo, "refs/heads/main", Squash, "")
 		if asks := err != nil && strings.Contains(err.Error(), "was set back to "+one[:12]); asks != c.asks || err != nil && !asks {
 			t.Errorf("%s: %v", c.name, err)
@@ -238,13 +222,9 @@ func TestLandingAfterAReset(t *testing.T) {
 // landing names that work, and does not offer the earlier one as if it were all.
 func TestLandingOfWorkThatIsOnNoBranch(t *testing.T) {
 	p, w, l := worked(t)
-	repo := p.open()
-	if err := repo.Keep(t.Context(), git.Own("base", "x-1"), l.Base); err != nil {
-		t.Fatal(err)
-	}
+	repo, work := p.landing(w, l.Base)
 	passed := w.git("commit-tree", "-p", l.Base, "-m", "again", l.Base+"^{tree}")
-	work := Work{Run: "x-1", Title: "x", Dir: w.dir, Shown: w.dir, Branch: "sluice/x-1", Typed: "sluice land x-1",
-		Passed: []Passed{{Content: passed, Own: true}, {Content: strings.Repeat("1", len(passed))}}, Judged: true}
+	work.Passed, work.Judged = []Passed{{Content: passed, Own: true}, {Content: strings.Repeat("1", len(passed))}}, true
 	_, err := work.Landing(t.Context(), repo, "refs/heads/main", Squash, "")
 	if err == nil || !strings.Contains(err.Error(), "it was not moved to "+passed[:12]) || !strings.Contains(err.Error(), "merge "+passed[:12]) {
 		t.Errorf("%v", err)

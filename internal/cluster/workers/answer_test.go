@@ -53,8 +53,7 @@ func TestAnswerInAnothersName(t *testing.T) {
 	a := newAccount(t)
 	m := &slowly{newMaker(), make(chan struct{}), make(chan struct{})}
 	b := newBenchOver(t, a.as("desk"), 1)
-	_, _ = hireAs(t, PostOptions{Conn: a.as("good"), State: a.state["good"], Slots: 3, Maker: m, Logf: t.Logf,
-		Desks: []string{a.public["desk"]}}, nil)
+	_, _ = a.hire(m, t.Logf)
 	x := a.attacks()
 
 	// The attacker is greeted some times.

@@ -75,6 +75,13 @@ func newAccount(t *testing.T) *account {
 	return a
 }
 
+// hire has the good worker work.
+func (a *account) hire(m Maker, logf func(string, ...any)) (p *Post, stop func()) {
+	a.t.Helper()
+	return hireAs(a.t, PostOptions{Conn: a.as("good"), State: a.state["good"], Slots: 3, Maker: m, Logf: logf,
+		Desks: []string{a.public["desk"]}}, nil)
+}
+
 // as returns a connection of sluice.
 func (a *account) as(name string) *cluster.Conn {
 	a.t.Helper()
@@ -240,8 +247,7 @@ func TestAnotherWorkersKey(t *testing.T) {
 	a := newAccount(t)
 	m, out := newMaker(), &log{}
 	b := newBenchOver(t, a.as("desk"), 1)
-	p, _ := hireAs(t, PostOptions{Conn: a.as("good"), State: a.state["good"], Slots: 3, Maker: m, Logf: out.logf,
-		Desks: []string{a.public["desk"]}}, nil)
+	p, _ := a.hire(m, out.logf)
 	back := b.launches(testKey, launch.Watch{})
 	until(t, "it is made", func() bool { return m.begun(testKey) == 1 })
 
@@ -299,8 +305,7 @@ func TestHeartbeatInAnothersName(t *testing.T) {
 	a := newAccount(t)
 	m := newMaker()
 	b := newBenchOver(t, a.as("desk"), 1)
-	_, stop := hireAs(t, PostOptions{Conn: a.as("good"), State: a.state["good"], Slots: 3, Maker: m, Logf: t.Logf,
-		Desks: []string{a.public["desk"]}}, nil)
+	_, stop := a.hire(m, t.Logf)
 	back := b.launches(testKey, launch.Watch{})
 	until(t, "it is made", func() bool { return m.begun(testKey) == 1 })
 	x, subject := a.attacks(), prefix+a.id["good"]+beatEnd
@@ -359,8 +364,7 @@ func TestTakeoverAmongForgedHeartbeats(t *testing.T) {
 	a := newAccount(t)
 	m := newMaker()
 	old := newBenchOver(t, a.as("desk"), 1)
-	_, _ = hireAs(t, PostOptions{Conn: a.as("good"), State: a.state["good"], Slots: 3, Maker: m, Logf: t.Logf,
-		Desks: []string{a.public["desk"]}}, nil)
+	_, _ = a.hire(m, t.Logf)
 	old.sends(m, testKey)
 	x, subject := a.attacks(), prefix+a.id["good"]+beatEnd
 	data, err := json.Marshal(Beat{Worker: a.id["good"], Name: "w", Journal: testJournal, Versions: versions(), Labels: []string{"linux"}, Slots: 1,

@@ -37,10 +37,7 @@ func TestDrain(t *testing.T) {
 	until(t, "it is corrected", func() bool { return m.begun(testKey+"+1") == 1 })
 
 	// whatever a heartbeat in its name says
-	sent := sentFor("far-3/A#1.1")
-	if a, err := b.ask(t.Context(), p.ID(), call{Do: doLaunch, Key: sent.Key, Sent: &sent}); err != nil || a.Is != isFull {
-		t.Errorf("%+v, %v", a, err)
-	}
+	b.full(p, "far-3/A#1.1")
 
 	stop()
 	p, _, _ = hire(t, s, state, m, 3)
@@ -156,10 +153,7 @@ func TestLeave(t *testing.T) {
 		t.Errorf("it says that it has %d launches", n)
 	}
 	until(t, "it drains", func() bool { return b.Workers()[0].Draining })
-	sent := sentFor("far-3/A#1.1")
-	if a, err := b.ask(t.Context(), p.ID(), call{Do: doLaunch, Key: sent.Key, Sent: &sent}); err != nil || a.Is != isFull {
-		t.Errorf("%+v, %v", a, err)
-	}
+	b.full(p, "far-3/A#1.1")
 	if err := b.Drain(t.Context(), p.ID(), false); err == nil || !strings.Contains(err.Error(), "the worker is ending") {
 		t.Errorf("it is resumed: %v", err)
 	}

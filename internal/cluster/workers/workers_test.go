@@ -231,6 +231,15 @@ func hireAs(t *testing.T, o PostOptions, leave <-chan struct{}) (p *Post, stop f
 	return p, stop
 }
 
+// full checks that the worker takes no further launch.
+func (b *bench) full(p *Post, key string) {
+	b.t.Helper()
+	sent := sentFor(key)
+	if a, err := b.ask(b.t.Context(), p.ID(), call{Do: doLaunch, Key: key, Sent: &sent}); err != nil || a.Is != isFull {
+		b.t.Errorf("%s: %+v, %v", key, a, err)
+	}
+}
+
 // launches has a launch made in the background.
 func (b *bench) launches(key string, w launch.Watch) <-chan launch.Back {
 	out := make(chan launch.Back, 1)
@@ -619,10 +628,7 @@ func TestAssignAndStop(t *testing.T) {
 	}
 	p, _, _ := hire(t, s, t.TempDir(), m, 1)
 	until(t, "it is made", func() bool { return m.begun(testKey) == 1 })
-	third := sentFor("far-3/A#1.1")
-	if a, err := b.ask(t.Context(), p.ID(), call{Do: doLaunch, Key: third.Key, Sent: &third}); err != nil || a.Is != isFull {
-		t.Errorf("more than it has slots: %+v, %v", a, err)
-	}
+	b.full(p, "far-3/A#1.1")
 	also := make(chan string, 10) // the first may have waited for the worker's answer too
 	_ = b.launches("far-2/A#1.1", launch.Watch{Waits: func(why string) { also <- why }})
 	if why := <-also; !strings.Contains(why, "are busy") {
