@@ -130,13 +130,13 @@ func (a *archon) child(x *archonNode, s *step) {
 	f, ok := a.children[name]
 	if !ok {
 		d, ok := a.workflow(n, name)
-		if !ok || len(a.flows) >= maxSources {
+		if !ok {
 			a.leave(n, "no workflow %q was found in this tree", name)
 			a.flow.byHand(s, "Archon runs the workflow "+name+" here, which was not found at the import.")
 			return
 		}
-		if a.depth >= maxChildren {
-			a.leave(n, "child runs are at most 4 deep")
+		if a.depth >= maxChildren || len(a.flows) >= maxSources {
+			a.leave(n, "child runs are at most 4 deep, and 60 in all")
 			a.flow.byHand(s, "Archon runs the workflow "+name+" here. Start it by hand.")
 			return
 		}

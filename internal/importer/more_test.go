@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,6 +57,26 @@ func TestMissingImport(t *testing.T) {
 		if spec := specOf(t, p); !strings.Contains(spec, "shared/none.md is not in this tree") {
 			t.Errorf("imports: %s: the spec does not say so:\n%s", imports, spec)
 		}
+	}
+}
+
+// TestManyChildren: of the workflows that another one runs, what is above the limit is said to be.
+func TestManyChildren(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	out, src := filepath.Join(dir, "w.yaml"), "name: w\nnodes:\n"
+	for i := range maxSources {
+		src += fmt.Sprintf("  - {id: n%d, workflow: c%d}\n", i, i)
+		write(t, filepath.Join(dir, fmt.Sprintf("c%d.yaml", i)), "nodes:\n  - {id: x, prompt: y}\n")
+	}
+	write(t, out, src)
+	p, err := Read(out, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := p.Report.Constructs[len(p.Report.Constructs)-2] // before the name
+	if last.Of != "n59" || !strings.Contains(last.Note, "and 60 in all") {
+		t.Errorf("%+v", last)
 	}
 }
 

@@ -36,9 +36,12 @@ type takt struct {
 	nodes   []*taktStep
 	byName  map[string]*taktStep
 	returns []taktReturn
-	uses    int // fragments put in so far, of the whole import; kept by top
-	called  map[string]*takt
 	most    int // steps at most; 0 = no limit
+
+	// kept by top, of the whole import
+	called    map[string]*takt // by name and arguments
+	fragments map[string]*yaml.Node
+	uses      int // fragments put in so far
 }
 
 // taktReturn is an outcome with which a called workflow ends.
@@ -74,7 +77,7 @@ type taktRule struct {
 }
 
 func readTakt(r *reader, d document) {
-	t := &takt{reader: r, doc: d, called: map[string]*takt{}}
+	t := &takt{reader: r, doc: d, called: map[string]*takt{}, fragments: map[string]*yaml.Node{}}
 	t.top = t
 	t.read(nil)
 }
@@ -186,7 +189,7 @@ func (t *takt) passThrough(steps []*yaml.Node) bool {
 	if !ok {
 		return false
 	}
-	inner := &takt{reader: t.reader, doc: d, called: t.called}
+	inner := &takt{reader: t.reader, doc: d, called: t.called, fragments: t.fragments}
 	inner.top = inner
 	inner.read(values(get(n, "args")))
 	if t.err != nil {

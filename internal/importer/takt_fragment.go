@@ -70,9 +70,8 @@ func (t *takt) expandChildren(n *yaml.Node, params map[string]*yaml.Node, depth 
 
 // fragment reads steps/<name>.yaml of the tree.
 func (t *takt) fragment(n *yaml.Node, name string) *yaml.Node {
-	key := "fragment " + name
-	if t.top.called[key] != nil {
-		return t.top.called[key].doc.root
+	if root := t.top.fragments[name]; root != nil {
+		return root
 	}
 	file := t.src.findIn("steps", path.Base(name)+".yaml", path.Base(name)+".yml")
 	if file == "" {
@@ -83,7 +82,7 @@ func (t *takt) fragment(n *yaml.Node, name string) *yaml.Node {
 	if !ok {
 		return nil
 	}
-	t.top.called[key] = &takt{doc: d}
+	t.top.fragments[name] = d.root
 	return d.root
 }
 

@@ -232,11 +232,11 @@ func (t *takt) call(n *yaml.Node, s *step, at *yaml.Node) *takt {
 			t.flow.byHand(s, "takt calls the workflow "+name+" here, which was not found at the import.")
 			return nil
 		case t.depth >= maxChildren || len(t.flows) >= maxSources:
-			t.leave(at, "ours runs workflows within one another at most 4 deep: a person starts it")
+			t.leave(at, "ours runs workflows within one another at most 4 deep, and 60 in all: a person starts it")
 			t.flow.byHand(s, "takt calls the workflow "+name+" here. Start it by hand.")
 			return nil
 		}
-		inner = &takt{reader: t.reader, doc: d, top: t.top, called: t.called}
+		inner = &takt{reader: t.reader, doc: d, top: t.top}
 		t.top.called[key] = inner
 		t.depth++
 		inner.read(values(get(n, "args")))
