@@ -95,7 +95,7 @@ func (c *gateRows) passes(d *gateDoc, g *engine.Gate, what string) {
 	switch step, gate := p.has("next_step"), p.has("next_gate"); {
 	case step && gate:
 		c.at(p.key("next_gate"), "%s: on_pass has next_step and next_gate: remove one of them", what)
-	case !step && !gate && p.Node != nil: // nil: it is no mapping, which is reported
+	case !step && !gate && p.Node != nil && len(p.Node.Content) == 0: // else it is reported what stands there
 		c.at(p.Node, "%s: on_pass leads nowhere: give it next_step or next_gate", what)
 	}
 	g.OnPass = c.targets(p.NextStep, what+": on_pass")

@@ -164,7 +164,7 @@ type stepDoc struct {
 
 type agentDoc struct {
 	place
-	Type     scalar   `key:"type" doc:"The role. The settings map roles to agents, models and prompt templates."`
+	Type     scalar   `key:"type" also:"role" doc:"The role. The settings map roles to agents, models and prompt templates."`
 	Launch   scalar   `key:"launch" enum:"headless|interactive|subagent" doc:"headless (default): the daemon starts it. interactive, subagent: the step is offered and waits for its signal."`
 	Worktree scalar   `key:"worktree" doc:"The folder the step works in, relative to the repo's root. Absent = the root."`
 	Branch   scalar   `key:"branch" doc:"The branch from which a missing worktree is created. Absent = a branch with the folder's name."`
@@ -216,7 +216,7 @@ type gateDoc struct {
 type reviewerDoc struct {
 	place
 	Level     scalar     `key:"level" need:"yes" enum:"auto|notify|human" doc:"auto: the verdict decides. notify: the verdict decides, and a human is notified and may veto. human: a human decides."`
-	AgentType scalar     `key:"agent_type" doc:"A role: an agent reviews."`
+	AgentType scalar     `key:"agent_type" also:"agent,role" doc:"A role: an agent reviews."`
 	Run       commandDoc `key:"run" doc:"A command reviews: exit 0 = pass, else fail, its output the feedback."`
 	From      scalar     `key:"from" enum:"step" doc:"step: the step's own report and answer decide."`
 	Forge     textList   `key:"forge" doc:"The forge judges: [checks], [reviews] or both. The commit is pushed and its pull request opened first. checks: all checks of the commit are green. reviews: somebody with write access, or one of approvers, has approved the commit, and nobody wants changes."`
@@ -229,12 +229,12 @@ type reviewerDoc struct {
 
 type onPassDoc struct {
 	place
-	NextStep targetsDoc `key:"next_step" doc:"A step, a list of steps (fan out), or an end: DONE, FAILED, ABORTED."`
+	NextStep targetsDoc `key:"next_step" also:"next,goto,step" doc:"A step, a list of steps (fan out), or an end: DONE, FAILED, ABORTED."`
 	NextGate scalar     `key:"next_gate" doc:"Another gate that judges the same step."`
 }
 
 type onFailDoc struct {
 	place
-	NextStep     scalar `key:"next_step" doc:"A step or an end. Absent: back to the step judged."`
+	NextStep     scalar `key:"next_step" also:"next,goto,step" doc:"A step or an end. Absent: back to the step judged."`
 	RetryContext scalar `key:"retry_context_path" doc:"Where the feedback is written; {n} is which failure. .workflow/retry-context/<gate-id>-attempt-{n}.md if absent."`
 }

@@ -1,6 +1,7 @@
 package specs
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -56,11 +57,11 @@ func fieldsOf(t reflect.Type) []field {
 func (r *reader) object(n *yaml.Node, v reflect.Value, what string) {
 	at := n
 	n = resolve(n)
+	fields := fieldsOf(v.Type())
 	if n.Kind != yaml.MappingNode {
-		r.at(at, "%s: expected a mapping (key: value), found %s", what, kindOf(n))
+		r.at(at, "%s: expected a mapping (%s: …), found %s", what, fields[0].key, kindOf(n))
 		return
 	}
-	fields := fieldsOf(v.Type())
 	known := make([]string, len(fields))
 	for i, f := range fields {
 		known[i] = f.key
@@ -69,7 +70,7 @@ func (r *reader) object(n *yaml.Node, v reflect.Value, what string) {
 	for _, kv := range r.pairs(n, what) {
 		i := slices.Index(known, kv.name)
 		if i < 0 {
-			meant[r.unknown(kv, what, fields, known)] = true
+			meant[r.unknown(kv, what, v.Type(), known)] = true
 			continue
 		}
 		p.Keys[kv.name] = kv.value
@@ -84,13 +85,15 @@ func (r *reader) object(n *yaml.Node, v reflect.Value, what string) {
 }
 
 // unknown reports an unknown key, and returns the known one that it seems to mean; "" = none.
-func (r *reader) unknown(kv pair, what string, fields []field, known []string) string {
-	if near := elsewhere(kv.name, fields); near != "" {
-		r.at(kv.key, "%s: unknown key %s: did you mean %q?", what, quote(kv.name), near)
-		return near
+func (r *reader) unknown(kv pair, what string, t reflect.Type, known []string) string {
+	near, hint := cmp.Or(elsewhere(kv.name, fieldsOf(t)), text.Nearest(kv.name, known)), ""
+	if near != "" {
+		hint = fmt.Sprintf(": did you mean %q?", near)
+	} else if r.searches++; r.searches <= maxNearest {
+		hint = home(kv.name, t)
 	}
-	r.strange(kv, what, known...)
-	return text.Nearest(kv.name, known)
+	r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), cmp.Or(hint, r.oneOf(kv.name, known)))
+	return near
 }
 
 // strange reports a key that is none of the known ones.
@@ -98,11 +101,11 @@ func (r *reader) strange(kv pair, what string, known ...string) {
 	r.at(kv.key, "%s: unknown key %s%s", what, quote(kv.name), r.oneOf(kv.name, known))
 }
 
-// elsewhere returns the key that other tools call name; "" if there is none.
+// elsewhere returns the key that is called name, here or by other tools; "" if there is none.
 func elsewhere(name string, fields []field) string {
 	name = strings.ReplaceAll(strings.ToLower(name), "-", "_")
 	for _, f := range fields {
-		for _, a := range f.also {
+		for _, a := range append(f.also, f.key) {
 			if name == a || name == strings.ReplaceAll(a, "_", "") { // dependsOn, depends-on
 				return f.key
 			}
