@@ -169,8 +169,7 @@ func (d *judging) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool
 		if q.Route != "" {
 			what = "it said " + q.Route
 		}
-		d.ask(r, g, q, withWords(fmt.Sprintf("exhausted: %s %s: asked after %d", what, text.Plural(n, "time"),
-			g.MaxRetries), f.feedback), true)
+		d.ask(r, g, q, withWords(what+" "+text.Plural(n, "time"), f.feedback), true)
 		return true
 	case OutcomePass:
 		d.pass(r, g, q, byExhausted, "")

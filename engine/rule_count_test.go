@@ -36,7 +36,7 @@ func TestRule18Exhausted(t *testing.T) {
 	s.done("a")
 	s.judged("ga", OutcomeFail)
 	s.want(s.gate("ga"), "2 human", s.step("a"), "2 gating")
-	s.has(s.r().CurrentRound("ga").Why, "exhausted: it failed 2 times: asked after 2")
+	s.has(s.r().CurrentRound("ga").Why, "it failed 2 times: ")
 	s.says("ga", OutcomeFail)
 	s.want(s.step("a"), "3 ready", fmt.Sprint(len(s.owed(DoWrite))), "1")
 	s.done("a")
@@ -310,5 +310,5 @@ func TestRuleAskedWithoutWords(t *testing.T) {
 	s := begin(t, "8-semantics 16", "used up without words", one(most(1)))
 	s.done("a")
 	s.do(ProcessEnded{Run: s.run, Key: s.r().CurrentRound("ga").Key, Verdict: &Judgement{Outcome: OutcomeFail}})
-	s.want(s.r().CurrentRound("ga").Why, "exhausted: it failed 1 time: asked after 1")
+	s.want(s.r().CurrentRound("ga").Why, "it failed 1 time")
 }

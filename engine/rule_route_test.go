@@ -31,7 +31,7 @@ func TestRuleRouteHasItsOwnCount(t *testing.T) {
 	s.want(s.step("b"), "3 ready", fmt.Sprint(s.r().Fails["gb"], s.r().Routes["gb"]), "1 map[again:1]")
 	s.round("again") // this is
 	s.want(s.gate("gb"), "3 human", s.step("b"), "3 gating")
-	s.want(s.r().CurrentRound("gb").Why, "exhausted: it said again 2 times: asked after 2: again of gb")
+	s.want(s.r().CurrentRound("gb").Why, "it said again 2 times: again of gb")
 	// asked and answered: counted once
 	s.want(s.says("gb", "again"), "", s.step("a"), "3 running", fmt.Sprint(s.r().Routes["gb"]), "map[again:2]")
 	s.replayed()

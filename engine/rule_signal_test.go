@@ -209,9 +209,9 @@ func TestRule03ExitCodes(t *testing.T) {
 	w := one()
 	w.Steps[0].Signal = Signal{Type: SignalExit}
 	s := begin(t, "1-language 3", "stdout_exit: exit 0 is done; another code says failed, the end of its output the feedback", w)
-	s.do(ProcessEnded{Run: s.run, Key: s.r().Current("a").Key, Exit: Exit{Code: 2}, Output: "undefined: x"})
+	s.do(ProcessEnded{Run: s.run, Key: s.r().Current("a").Key, Exit: Exit{Code: 2}, Output: "make\nundefined: x"})
 	s.checked()
-	s.has(s.r().Rounds["ga"][0].Feedback, "exit code 2", "undefined: x")
+	s.has(s.r().Rounds["ga"][0].Feedback, "exit code 2: “undefined: x”", "make")
 	s.writes()
 	s.exit("a", Exit{})
 	s.checked()

@@ -264,7 +264,7 @@ func CommandVerdict(exit int, output string) engine.Judgement {
 	first := firstLine(out)
 	feedback := fmt.Sprintf("exit code %d: “%s”", exit, first)
 	if said := strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(out, "stdout:"), "stderr:")); said != first {
-		feedback += ". The end of the output of the reviewer's command:\n\n" + out
+		feedback += "\n\n" + out
 	}
 	return engine.Judgement{Outcome: engine.OutcomeFail, Feedback: feedback}
 }
@@ -272,17 +272,15 @@ func CommandVerdict(exit int, output string) engine.Judgement {
 // firstLine returns the first words of an output, below the name of its stream: a screen has room for few.
 func firstLine(output string) string {
 	for line := range strings.Lines(output) {
-		if line = text.RevealLine(line, maxLabel); line != "" && line != "stdout:" && line != "stderr:" {
+		line = text.RevealLine(line, maxLabel)
+		if line != "" && line != "stdout:" && line != "stderr:" && !strings.HasPrefix(line, "> ") { // as npm echoes it
 			return line
 		}
 	}
 	return "no output"
 }
 
-func lastLine(output string) string {
-	lines := strings.Split(strings.TrimSpace(text.Reveal(output)), "\n")
-	return cmp.Or(text.RevealLine(lines[len(lines)-1], maxLabel*2), "no output")
-}
+func lastLine(output string) string { return cmp.Or(text.LastLine(output, maxLabel*2), "no output") }
 
 // Allowed are the outcomes a reviewer may say; nil = any, where the gate computes its outcome.
 func Allowed(g *engine.Gate) (outcomes []string, computed bool) {

@@ -283,7 +283,7 @@ func TestCommandVerdict(t *testing.T) {
 		}
 	}
 	for out, want := range map[string]string{
-		"stdout:\nwords.py:3: too long\nstderr:\nmake: Error 1\n": "exit code 1: “words.py:3: too long”. The end of the output of the reviewer's command:\n\nstdout:\nwords",
+		"stdout:\nwords.py:3: too long\nstderr:\nmake: Error 1\n": "exit code 1: “words.py:3: too long”\n\nstdout:\nwords",
 		"stderr:\n\n\x1b[31mno\x1b[0m\tgood\u202e\n":              "exit code 1: “no good",
 		"": "the reviewer's command ended with exit code 1",
 	} {

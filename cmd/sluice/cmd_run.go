@@ -328,11 +328,11 @@ func endWords(r daemon.RunStatus) string {
 	why := clean(r.EndWhy)
 	for _, s := range r.Steps {
 		if s.State == engine.RunFailed && s.Failure != "" {
-			return render.Because(why, clean(s.Failure))
+			return render.Because(why, clean(render.Brief(s.Failure)))
 		}
 		for _, g := range s.Gates {
 			if r.Phase == engine.RunFailed && r.EndWhy == g.ID+": "+g.Outcome && g.Feedback != "" {
-				return render.Because(why, clean(g.Feedback))
+				return render.Because(why, clean(render.Brief(g.Feedback)))
 			}
 		}
 	}

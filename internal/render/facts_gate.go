@@ -63,7 +63,8 @@ func named(gate, run string) string { return daemon.Named(gate, run, childName(r
 func sayHuman(f engine.Fact) FactLine {
 	switch f := f.(type) {
 	case engine.HumanAsked:
-		s := warns("asks you (" + Why(f.Why) + "): sluice show " + named(f.Gate, f.Run))
+		count, words := lastTime(f.Why) // the words of the last failure are in the lines before
+		s := warns("asks you (" + Why(cmp.Or(count, words)) + "): sluice show " + named(f.Gate, f.Run))
 		if f.Forced {
 			s.Text += "; it asks you for the rest of the run"
 		}
@@ -92,7 +93,7 @@ func sayHuman(f engine.Fact) FactLine {
 		if f.Forced {
 			what += " (its failures are used up: from here on the gate asks you)"
 		}
-		return FactLine{Text: Because(what, f.Feedback), Style: console.Red, Key: true}
+		return FactLine{Text: Because(what, ownWords(f.ByKind, f.Feedback)), Style: console.Red, Key: true}
 	case engine.RoundRouted:
 		what := f.Outcome + " by " + By(f.ByKind, f.By) + " → " + f.To
 		if f.Times > 1 {
@@ -104,11 +105,20 @@ func sayHuman(f engine.Fact) FactLine {
 		if f.Forced {
 			what += " (this route is used up: from here on the gate asks you)"
 		}
-		return warns(Because(what, f.Feedback))
+		return warns(Because(what, ownWords(f.ByKind, f.Feedback)))
 	case engine.RoundVoided:
 		return warns(Because("void", f.Why))
 	}
 	return FactLine{}
+}
+
+// ownWords returns the words of a decision, unless the verdict in the line before has them.
+func ownWords(kind, words string) string {
+	switch kind {
+	case "reviewer", "command", "step", "forge":
+		return ""
+	}
+	return words
 }
 
 // Failed returns how a round did not pass, as it stands before who decided it.

@@ -236,15 +236,34 @@ func Why(why string) string {
 	case "forced":
 		return "it went back too often before, so it asks you for the rest of the run"
 	}
-	return text.Line(why)
+	return text.Line(Brief(why))
 }
 
-// WhyElse is Why, for rows that show already that a gate asks a person: "" if its level alone is why.
+// WhyElse is Why, for rows that show already that a gate asks a person, and how often it failed: "" if that alone
+// is why.
 func WhyElse(why string) string {
 	if why == "level" {
 		return ""
 	}
-	return Why(why)
+	_, words := lastTime(why)
+	return Why(words)
+}
+
+// lastTime splits why a gate asks whose failures are used up: how many there were, and the words of the last.
+func lastTime(why string) (count, words string) {
+	count, words, _ = strings.Cut(why, ": ")
+	if strings.HasPrefix(count, "it ") && strings.Contains(count, " time") {
+		return count, words
+	}
+	return "", why
+}
+
+// Brief is a reason without the output of a process below it, which ends many: its first line is quoted in the reason.
+func Brief(why string) string {
+	for _, output := range []string{"\n\nstdout:\n", "\n\nstderr:\n"} {
+		why, _, _ = strings.Cut(why, output)
+	}
+	return why
 }
 
 // By returns who decided a round.

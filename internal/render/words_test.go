@@ -62,3 +62,19 @@ func TestSizesAsPeopleSayThem(t *testing.T) {
 		}
 	}
 }
+
+// What asks once the failures are used up is short where a row shows the count, and never has the output of a process.
+func TestWhyAfterTheLastFailure(t *testing.T) {
+	why := "it failed 3 times: it ended with exit code 1: “no route to host”\n\nstdout:\nline\nstderr:\nno route to host"
+	if got, want := Why(why), "it failed 3 times: it ended with exit code 1: “no route to host”"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	for why, want := range map[string]string{
+		why: "it ended with exit code 1: “no route to host”", "it said again 1 time": "", "level": "",
+		"it changed protected files: Makefile; it failed": "it changed protected files: Makefile; it failed",
+	} {
+		if got := WhyElse(why); got != want {
+			t.Errorf("%q: got %q, want %q", why, got, want)
+		}
+	}
+}

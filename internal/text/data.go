@@ -65,6 +65,12 @@ func RevealLine(s string, most int) string {
 	return Clip(strings.Join(strings.Fields(Reveal(s)), " "), most)
 }
 
+// LastLine is the last line of an output, at most most bytes of it: a command that fails mostly says there why.
+func LastLine(output string, most int) string {
+	lines := strings.Split(strings.TrimSpace(Reveal(output)), "\n")
+	return RevealLine(lines[len(lines)-1], most)
+}
+
 // Code is foreign text (a path, a command) as Markdown code within a line: it cannot end the code.
 func Code(s string) string {
 	s = ShortenTicks(RevealLine(s, maxCode), maxCodeTick)
