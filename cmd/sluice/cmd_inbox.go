@@ -20,7 +20,7 @@ Repos that no process serves are read from their journals.`,
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var items []show.Waiting
-			err := error(nil)
+			unread, err := 0, error(nil)
 			if here {
 				err = a.withView(cmd.Context(), func(_ *workspace.Workspace, v workspace.Viewer, served bool) (err error) {
 					items, err = show.Inbox(cmd.Context(), &a.Console, v, served)
@@ -28,12 +28,12 @@ Repos that no process serves are read from their journals.`,
 				})
 			} else {
 				collectLate()
-				items, err = show.AllInboxes(cmd.Context(), &a.Console, a.dir)
+				items, unread, err = show.AllInboxes(cmd.Context(), &a.Console, a.dir)
 			}
 			if err != nil {
 				return err
 			}
-			return show.PrintInbox(&a.Console, items)
+			return show.PrintInbox(&a.Console, items, unread)
 		},
 	}
 	cmd.Flags().BoolVar(&here, "here", false, "only this repo")

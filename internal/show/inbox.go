@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sluice/daemon"
@@ -42,27 +43,45 @@ type Waiting struct {
 }
 
 // AllInboxes returns what waits in all known repos and in that of dir, the oldest first. It prints
-// a note about a repo that cannot be read.
-func AllInboxes(ctx context.Context, con *console.Console, dir string) ([]Waiting, error) {
+// a note about each repo that cannot be read, which unread counts. It asks several repos at once: one that hangs delays
+// no other.
+func AllInboxes(ctx context.Context, con *console.Console, dir string) (items []Waiting, unread int, err error) {
 	places, err := workspace.All(ctx, con, dir)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	items := []Waiting{}
-	for _, p := range places {
-		v, served, err := p.View(ctx)
-		if err == nil {
-			var more []Waiting
-			more, err = Inbox(ctx, con, v, served)
-			items = append(items, more...)
-			v.Close()
-		}
-		if err != nil {
+	found, faults := make([][]Waiting, len(places)), make([]error, len(places))
+	var all sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for i, p := range places {
+		slots <- struct{}{}
+		all.Go(func() {
+			found[i], faults[i] = inboxOf(ctx, con, p)
+			<-slots
+		})
+	}
+	all.Wait()
+	for i, p := range places {
+		if err := faults[i]; err != nil {
+			unread++
 			con.Warn("%s: %s", p.Root, text.Message(err.Error()))
 		}
 	}
+	items = append([]Waiting{}, slices.Concat(found...)...) // not nil: for --json
 	slices.SortStableFunc(items, func(x, y Waiting) int { return x.Since.Compare(y.Since) })
-	return items, nil
+	return items, unread, nil
+}
+
+// atOnce is how many repos are asked at once: each that nobody serves is a journal in memory.
+const atOnce = 16
+
+func inboxOf(ctx context.Context, con *console.Console, p *workspace.Workspace) ([]Waiting, error) {
+	v, served, err := p.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	return Inbox(ctx, con, v, served)
 }
 
 // Inbox returns what waits in a repo; with --json also what to look for at each gate.
@@ -150,12 +169,17 @@ func lookFor(spec *engine.Spec, r daemon.RunStatus, w daemon.Wait) string {
 	return render.TextOf(spec.Gate(w.Gate).Reviewer.Prompt, render.KnownOf(r, *s))
 }
 
-func PrintInbox(con *console.Console, items []Waiting) error {
+// PrintInbox prints what waits; unread repos may have more.
+func PrintInbox(con *console.Console, items []Waiting, unread int) error {
 	if con.JSON {
 		return con.Document(items)
 	}
 	if len(items) == 0 {
-		con.Print("Nothing waits for you.")
+		where := ""
+		if unread > 0 {
+			where = " in the repos that could be read"
+		}
+		con.Print("Nothing waits for you%s.", where)
 		return nil
 	}
 	t := &console.Table{Columns: inboxColumns()}

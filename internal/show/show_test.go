@@ -196,7 +196,7 @@ func TestUnservedAdvice(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(here)
-	if err := PrintInbox(con, []Waiting{{Repo: here}}); err != nil {
+	if err := PrintInbox(con, []Waiting{{Repo: here}}, 0); err != nil {
 		t.Fatal(err)
 	}
 	const words = "note: no sluice process serves this repo: `sluice run RUN` continues it here, `sluice watch add` and `sluice daemon` in the background\n"
@@ -204,7 +204,7 @@ func TestUnservedAdvice(t *testing.T) {
 		t.Errorf("%s", errs.String())
 	}
 	out.Reset()
-	if err := PrintInbox(con, Waits(st, false, nil)); err != nil {
+	if err := PrintInbox(con, Waits(st, false, nil), 0); err != nil {
 		t.Fatal(err)
 	}
 	_ = Runs(con, st, false, true)

@@ -68,7 +68,7 @@ func TestNothingIsWiderThanTheTerminal(t *testing.T) {
 	now := time.Now()
 	st := longRuns(now)
 	for name, prints := range map[string]func(con *console.Console){
-		"inbox": func(con *console.Console) { _ = PrintInbox(con, Waits(st, true, nil)) },
+		"inbox": func(con *console.Console) { _ = PrintInbox(con, Waits(st, true, nil), 0) },
 		"ls":    func(con *console.Console) { _ = Runs(con, st, true, true) },
 		"status": func(con *console.Console) {
 			for _, r := range st.Runs {
