@@ -329,7 +329,7 @@ func (p *pageView) fit(width int) {
 		case p.done < p.text:
 			p.wrapped = append(p.wrapped, wrapWords(line, width, 0)...)
 		default:
-			p.wrapped = append(p.wrapped, Wrap(line, width)...)
+			p.wrapped = append(p.wrapped, wrapChange(line, width)...)
 		}
 	}
 }
@@ -348,6 +348,19 @@ func wrapWords(line string, width, indent int) []string {
 	for i := range parts {
 		parts[i] = margin + parts[i]
 		margin = strings.Repeat(" ", indent)
+	}
+	return parts
+}
+
+// wrapChange breaks a line of changes anywhere. What continues it never begins where a line has its + or -, by which
+// alone a screen without colour tells them apart.
+func wrapChange(line string, width int) []string {
+	if width <= 3 || console.Width(line) <= width {
+		return Wrap(line, width)
+	}
+	parts := Wrap(line, width-3)
+	for i := 1; i < len(parts); i++ {
+		parts[i] = " ↳ " + parts[i]
 	}
 	return parts
 }

@@ -392,13 +392,13 @@ func TestWrappedLinesKeepTheirStyle(t *testing.T) {
 }
 
 // TestAPageBreaksBetweenWords: the text of a page breaks between words and stays in its column, in its style;
-// the changes below it break anywhere, so that they keep their blanks.
+// the changes below it break anywhere, so that they keep their blanks, and go on beside the column of + and -.
 func TestAPageBreaksBetweenWords(t *testing.T) {
 	p := &pageView{run: "w-1", text: 3, lines: []string{"G review of w-1, round 1: asks you",
 		"  \x1b[2mtask      \x1b[0m  write \x1b[33mtests for search\x1b[0m now", "  \x1b[2m          \x1b[0m  second", "+one two three four five six seven"}}
 	p.fit(29)
 	want := []string{"G review of w-1, round 1:", "asks you", "  task        write tests for", "              search now",
-		"              second", "+one two three four five six ", "seven"}
+		"              second", "+one two three four five s", " ↳ ix seven"}
 	if got := ansi.Strip(strings.Join(p.wrapped, "\n")); got != strings.Join(want, "\n") || !strings.Contains(p.wrapped[3], "\x1b[33msearch\x1b[0m") {
 		t.Errorf("%q", p.wrapped)
 	}
