@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sluice/internal/text"
 	"strconv"
 	"strings"
 	"time"
@@ -264,16 +265,15 @@ func (l *TaskList) words(n Tally) string {
 		if t.State == TaskDone || l.StoodFor(t) {
 			continue
 		}
-		out += fmt.Sprintf("\n%s is %s", t.ID, t.State)
+		why := text.Brief(t.Why)
 		if t.Held {
-			out += ": its run was aborted by a person"
-		} else if t.Why != "" {
-			out += ": " + t.Why
-		} else if t.State == TaskTodo && !l.free(t) {
-			out += ": what it depends on is not done"
-		} else if t.State == TaskTodo {
-			out += ": max_tries is used up"
+			why = "its run was aborted by a person"
+		} else if why == "" && t.State == TaskTodo && !l.free(t) {
+			why = "what it depends on is not done"
+		} else if why == "" && t.State == TaskTodo {
+			why = "max_tries is used up"
 		}
+		out += withWords(fmt.Sprintf(".\n%s is %s", t.ID, t.State), why)
 	}
 	return out
 }

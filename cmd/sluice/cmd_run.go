@@ -16,6 +16,7 @@ import (
 	"sluice/internal/land"
 	"sluice/internal/render"
 	"sluice/internal/serve"
+	"sluice/internal/text"
 	"sluice/internal/tui"
 	"sluice/internal/tui/host"
 	"sluice/internal/workflows"
@@ -328,11 +329,11 @@ func endWords(r daemon.RunStatus) string {
 	why := clean(r.EndWhy)
 	for _, s := range r.Steps {
 		if s.State == engine.RunFailed && s.Failure != "" {
-			return render.Because(why, clean(render.Brief(s.Failure)))
+			return render.Because(why, clean(text.Brief(s.Failure)))
 		}
 		for _, g := range s.Gates {
 			if r.Phase == engine.RunFailed && r.EndWhy == g.ID+": "+g.Outcome && g.Feedback != "" {
-				return render.Because(why, clean(render.Brief(g.Feedback)))
+				return render.Because(why, clean(text.Brief(g.Feedback)))
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func Fact(raw json.RawMessage) FactLine {
 			out = s.at(raw)
 		}
 	}
-	out.Text = text.Line(Brief(out.Text))
+	out.Text = text.Line(text.Brief(out.Text))
 	return out
 }
 

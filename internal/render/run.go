@@ -157,7 +157,7 @@ func stepLines(c *console.Console, r daemon.RunStatus, now time.Time, width int)
 		t.Row(stepCells(s, now)...)
 		var more []string
 		if s.Failure != "" && s.State != engine.Passed {
-			more = c.WrappedLines(width, 6, console.Styled(text.Line(Brief(s.Failure)), console.Red))
+			more = c.WrappedLines(width, 6, console.Styled(text.Line(text.Brief(s.Failure)), console.Red))
 		}
 		below = append(below, append(more, listLines(c, s.List, width)...))
 		for _, g := range s.Gates {
@@ -168,7 +168,7 @@ func stepLines(c *console.Console, r daemon.RunStatus, now time.Time, width int)
 			more = nil
 			// Why it asks a person has the words of a failure at its end.
 			if g.Feedback != "" && g.State != engine.Approved && !strings.HasSuffix(g.Why, g.Feedback) {
-				more = c.WrappedLines(width, 8, console.Styled("“"+text.Line(Brief(g.Feedback))+"”", console.Yellow))
+				more = c.WrappedLines(width, 8, console.Styled("“"+text.Line(text.Brief(g.Feedback))+"”", console.Yellow))
 			}
 			below = append(below, more)
 		}

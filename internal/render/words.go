@@ -236,7 +236,7 @@ func Why(why string) string {
 	case "forced":
 		return "it went back too often before, so it asks you for the rest of the run"
 	}
-	return text.Line(Brief(why))
+	return text.Line(text.Brief(why))
 }
 
 // WhyElse is Why, for rows that show already that a gate asks a person, and how often it failed: "" if that alone
@@ -256,14 +256,6 @@ func lastTime(why string) (count, words string) {
 		return count, words
 	}
 	return "", why
-}
-
-// Brief is a reason without the output of a process below it, which ends many: its first line is quoted in the reason.
-func Brief(why string) string {
-	for _, output := range []string{"\n\nstdout:\n", "\n\nstderr:\n"} {
-		why, _, _ = strings.Cut(why, output)
-	}
-	return why
 }
 
 // By returns who decided a round.

@@ -93,7 +93,7 @@ func printTitle(con *console.Console, sh *Shown) {
 func printEarlier(con *console.Console, sh *Shown) {
 	for i, q := range sh.Earlier {
 		con.Text(fmt.Sprintf("round %d", q.N),
-			render.Because(render.Failed(q.Outcome, q.Veto)+" by "+render.By(q.ByKind, q.By), render.Brief(q.Feedback)))
+			render.Because(render.Failed(q.Outcome, q.Veto)+" by "+render.By(q.ByKind, q.By), text.Brief(q.Feedback)))
 		if q.Said != q.Feedback {
 			con.Text("before", q.Said)
 		}

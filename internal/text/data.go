@@ -71,6 +71,14 @@ func LastLine(output string, most int) string {
 	return RevealLine(lines[len(lines)-1], most)
 }
 
+// Brief is a reason without the output of a process below it, which ends many: its first line is quoted in the reason.
+func Brief(why string) string {
+	for _, output := range []string{"\n\nstdout:\n", "\n\nstderr:\n"} {
+		why, _, _ = strings.Cut(why, output)
+	}
+	return why
+}
+
 // Code is foreign text (a path, a command) as Markdown code within a line: it cannot end the code.
 func Code(s string) string {
 	s = ShortenTicks(RevealLine(s, maxCode), maxCodeTick)

@@ -267,7 +267,7 @@ func (m *drawing) stepLine(r *row) line {
 	if last := m.words[r.key()]; last != "" && r.talks() != "" {
 		said = "“" + text.Line(last) + "”"
 	} else if s.Failure != "" && s.State != engine.Passed {
-		said, tone = text.Line(render.Brief(s.Failure)), console.Red
+		said, tone = text.Line(text.Brief(s.Failure)), console.Red
 	}
 	for _, part := range []span{{tone, said}, {console.Dim, text.Line(s.Role)}} {
 		switch {
@@ -301,7 +301,7 @@ func (m *drawing) gateLine(r *row) line {
 	}
 	said := ""
 	if g.Feedback != "" && g.State != engine.Approved {
-		said = "“" + text.Line(render.Brief(g.Feedback)) + "”"
+		said = "“" + text.Line(text.Brief(g.Feedback)) + "”"
 	}
 	if last := m.words[r.key()]; last != "" && r.talks() != "" {
 		said = "“" + text.Line(last) + "”"
