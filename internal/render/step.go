@@ -125,8 +125,7 @@ func GateStands(g daemon.GateStatus, now time.Time) Standing {
 func gateCells(g daemon.GateStatus, now time.Time) []console.Cell {
 	var why []string
 	if g.Why != "" {
-		_, words := lastTime(g.Why)
-		why = append(why, Why(cmp.Or(words, g.Why)))
+		why = append(why, Why(Cause(g.Why)))
 	}
 	return GateStands(g, now).cells("  ", text.Title(g.ID, g.Name), why...)
 }

@@ -239,14 +239,18 @@ func Why(why string) string {
 	return text.Line(text.Brief(why))
 }
 
-// WhyElse is Why, for rows that show already that a gate asks a person, and how often it failed: "" if that alone
-// is why.
+// WhyElse is Why, for rows that show already that a gate asks a person: "" if its level alone is why.
 func WhyElse(why string) string {
 	if why == "level" {
 		return ""
 	}
+	return Why(why)
+}
+
+// Cause returns why a gate asks, for rows that show how often it failed: the words of the last failure.
+func Cause(why string) string {
 	_, words := lastTime(why)
-	return Why(words)
+	return cmp.Or(words, why)
 }
 
 // lastTime splits why a gate asks whose failures are used up: how many there were, and the words of the last.

@@ -70,10 +70,10 @@ func TestWhyAfterTheLastFailure(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for why, want := range map[string]string{
-		why: "it ended with exit code 1: “no route to host”", "it said again 1 time": "", "level": "",
+		why: "it ended with exit code 1: “no route to host”", "it said again 1 time": "it said again 1 time", "level": "",
 		"it changed protected files: Makefile; it failed": "it changed protected files: Makefile; it failed",
 	} {
-		if got := WhyElse(why); got != want {
+		if got := WhyElse(Cause(why)); got != want {
 			t.Errorf("%q: got %q, want %q", why, got, want)
 		}
 	}

@@ -132,7 +132,7 @@ func (m *drawing) waitLine(r *row) line {
 			what = r.gate.ID
 		}
 		parts = append(parts, score(r.gate), counts(r.gate))
-		why = render.WhyElse(r.gate.Why)
+		why = render.WhyElse(render.Cause(r.gate.Why))
 	} else if r.step != nil {
 		what = text.Title(r.step.ID, r.step.Name)
 	}
@@ -297,7 +297,7 @@ func (m *drawing) gateLine(r *row) line {
 	stands.State = cmp.Or(stands.State, "-")
 	if g.State == engine.OnHuman {
 		stands.State = "asks you"
-		stands.Parts = append(stands.Parts, render.WhyElse(g.Why))
+		stands.Parts = append(stands.Parts, render.WhyElse(render.Cause(g.Why)))
 	}
 	said := ""
 	if g.Feedback != "" && g.State != engine.Approved {
