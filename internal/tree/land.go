@@ -300,8 +300,8 @@ func (l Landing) conflict(files []string) string {
 	if l.Lost {
 		again = fmt.Sprintf("git worktree add -f %s %s && ", l.Worktree, l.Branch)
 	}
-	return fmt.Sprintf("%s and %s change the same places in %s: run %sgit -C %s merge %s, resolve them there and "+
-		"commit; sluice retry %s STEP has the step's gates judge that",
+	return fmt.Sprintf("%s and %s change the same places in %s: run `%sgit -C %s merge %s`, resolve the conflicts "+
+		"and commit, and have the step's gates judge it with `sluice retry %s STEP`",
 		l.Run, git.ShortBranch(l.Onto), some(files), again, l.Worktree, git.ShortBranch(l.Onto), l.Run)
 }
 
