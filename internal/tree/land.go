@@ -301,7 +301,7 @@ func (l Landing) conflict(files []string) string {
 		again = fmt.Sprintf("git worktree add -f %s %s && ", l.Worktree, l.Branch)
 	}
 	return fmt.Sprintf("%s and %s change the same places in %s: run `%sgit -C %s merge %s`, resolve the conflicts "+
-		"and commit, and have the step's gates judge it with `sluice retry %s STEP`",
+		"and commit; `sluice retry %s STEP` does the step again on top, and its gates judge both",
 		l.Run, git.ShortBranch(l.Onto), some(files), again, l.Worktree, git.ShortBranch(l.Onto), l.Run)
 }
 

@@ -189,8 +189,8 @@ func (w Work) judged(ctx context.Context, repo *git.Repo, l Landing) error {
 			"`%s --unjudged` to go without", l.Tip, lacks, w.Shown, lacks, w.Typed),
 			"branch %s is not what a gate of %s has passed: it was not moved to %.12s, which has", w.Branch, w.Run, lacks)
 	}
-	return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `sluice retry %s STEP` has the step's gates judge it, or "+
-		"`%s --unjudged` lands it as it is", newest, l.Tip, w.Run, w.Typed),
+	return stuck(fmt.Sprintf("look: git diff %.12s %.12s; then `sluice retry %s STEP` does the step again on top, and "+
+		"its gates judge both, or `%s --unjudged` lands it as it is", newest, l.Tip, w.Run, w.Typed),
 		"branch %s is not what a gate of %s has passed", w.Branch, w.Run)
 }
 
