@@ -158,9 +158,9 @@ func (w *Parts) Server(home string, page func(context.Context) (string, error)) 
 			if err != nil {
 				return "", err
 			}
-			if p.Root != root { // a folder above is a repo
-				return "", fault.Failed("put it back, or run `sluice watch rm "+text.Typed(root)+"`",
-					"repo: no git repository there, but in %s", p.Root)
+			if p.Root != root { // a folder above is a repo, or another checkout is the root
+				return "", fault.Failed("put its own git folder back if it had one, or run `sluice watch rm "+text.Typed(root)+"`",
+					"repo: it belongs to the repo in %s", p.Root)
 			}
 			return p.State, nil
 		},

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sluice/daemon"
 	"strings"
 
@@ -104,14 +105,12 @@ func At(ctx context.Context, con *console.Console, dir string) (*Workspace, erro
 	if err != nil {
 		return nil, err
 	}
-	root := top
-	if common != filepath.Join(top, ".git") { // a linked worktree, or a git folder elsewhere
-		if root, err = mainRoot(ctx, top); err != nil {
-			return nil, err
-		}
-	}
 	id := git.RepoID(common)
-	return &Workspace{Root: root, ID: id, State: filepath.Join(home, id), Home: home}, nil
+	p := &Workspace{Root: top, ID: id, State: filepath.Join(home, id), Home: home}
+	if common != filepath.Join(top, ".git") { // a linked worktree, or a git folder elsewhere
+		p.Root, err = mainRoot(ctx, top, common, p.State)
+	}
+	return p, err
 }
 
 // StoreFolder is the store, in the state, of a root that is no git checkout.
@@ -187,9 +186,10 @@ func heldRoot(con *console.Console, dir string) string {
 }
 
 // mainRoot returns the folder of `.workflow/`: the repo's main checkout, also from a linked
-// worktree (an agent there means the run that started it). It is the current checkout if only that
-// has a `.workflow/`, or the main one is bare.
-func mainRoot(ctx context.Context, top string) (string, error) {
+// worktree (an agent there means the run that started it). If that has none, or git does not tell
+// where it is (a bare repo, a git folder elsewhere), it is the checkout that the state is of, so that
+// a repo has one root however many checkouts it has. Without either it is the current one.
+func mainRoot(ctx context.Context, top, common, state string) (string, error) {
 	repo, err := git.Open(ctx, top)
 	if err != nil {
 		return "", err
@@ -199,15 +199,23 @@ func mainRoot(ctx context.Context, top string) (string, error) {
 	if err != nil {
 		return "", fault.Failed("run `git worktree list`, and remove an incomplete entry below .git/worktrees/", "%v", err)
 	}
-	if len(trees) == 0 || trees[0].Bare {
-		return repo.Top(), nil
+	first, _ := os.ReadFile(filepath.Join(state, rootFile)) // "" = there is no state
+	could := []string{string(first), repo.Top()}
+	if len(trees) > 0 && !trees[0].Bare {
+		could = slices.Insert(could, 0, trees[0].Path)
 	}
-	main, err := filepath.EvalSymlinks(trees[0].Path)
-	if err != nil || (!IsDir(filepath.Join(main, layout.WorkflowDir)) &&
-		IsDir(filepath.Join(repo.Top(), layout.WorkflowDir))) {
-		return repo.Top(), nil
+	root := ""
+	for _, dir := range could {
+		real, err := filepath.EvalSymlinks(dir)
+		if at, cerr := git.CommonDir(real); dir == "" || errors.Join(err, cerr) != nil || at != common {
+			continue
+		}
+		if IsDir(filepath.Join(real, layout.WorkflowDir)) {
+			return real, nil
+		}
+		root = cmp.Or(root, real)
 	}
-	return main, nil
+	return cmp.Or(root, top), nil
 }
 
 // IsDir reports whether the path is a folder, or a link to one.
