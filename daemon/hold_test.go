@@ -99,11 +99,11 @@ func TestClientIsToldThatTheServiceHasStopped(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	l, err := listen(filepath.Join(state, SocketName))
+	l, err := listen(filepath.Join(state, SocketName), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer serve(l, api{repo})()
+	defer serve(l, api{repo}, nil)()
 	c := NewClient(state)
 	defer c.Close()
 	if _, err := c.Do(context.Background(), engine.AbortRequested{Run: "two-1"}, ""); !errors.Is(err, ErrStopped) {

@@ -109,14 +109,14 @@ var errDeposed = errors.New("another machine decides now: this one follows")
 
 // standBy waits, answering what a follower can, until this machine is to decide. The returned
 // context ends when it is not to any more, or with stop.
-func standBy(ctx context.Context, opt *RepoOptions) (led context.Context, stop func(), err error) {
-	l, err := listen(filepath.Join(opt.State, SocketName))
+func standBy(ctx context.Context, opt *RepoOptions, end func(error)) (led context.Context, stop func(), err error) {
+	l, err := listen(filepath.Join(opt.State, SocketName), opt.look)
 	if err != nil {
 		return nil, nil, err
 	}
 	f := &follower{opt: *opt}
 	defer f.close()
-	stopServing := serve(l, standbyHandler(f))
+	stopServing := serve(l, standbyHandler(f), end)
 	passing, stopPassing := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { passFilesOn(passing, f) })

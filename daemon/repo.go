@@ -78,6 +78,7 @@ type RepoOptions struct {
 	// adopted, for any run. What must end is ended, and an ended run's after_run continues. The
 	// rest is left to the next process that serves the repo.
 	Hold bool
+	look time.Duration // see listen
 }
 
 // Repo is one repo's loop: one goroutine that decides on what the queue brings, turn by turn. Only the loop

@@ -53,6 +53,8 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 		return err
 	}
 	defer own.Release()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	opt, done, err := open(ctx, root, state)
 	if err != nil {
 		return err
@@ -63,7 +65,7 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 	opt.Root, opt.State = root, state
 	if opt.Lead != nil {
 		defer opt.Lead.Close()
-		led, stop, err := standBy(ctx, &opt)
+		led, stop, err := standBy(ctx, &opt, end)
 		if err != nil {
 			return err
 		}
@@ -74,11 +76,11 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 	if err != nil {
 		return err
 	}
-	l, err := listen(filepath.Join(state, SocketName))
+	l, err := listen(filepath.Join(state, SocketName), opt.look)
 	if err != nil {
 		return errors.Join(err, repo.core.log.Close())
 	}
-	stop := serve(l, api{repo})
+	stop := serve(l, api{repo}, end)
 	if ready != nil {
 		ready(repo, rec)
 	}
@@ -86,17 +88,24 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 	err = repo.Run(ctx)
 	deaf()
 	stop()
-	if errors.Is(context.Cause(ctx), errDeposed) {
+	switch why := context.Cause(ctx); {
+	case errors.Is(why, errDeposed):
 		return fmt.Errorf("%w (%s)", errDeposed, opt.Lead.Report().Leader)
+	case errors.Is(why, errUnreachable):
+		return why
 	}
 	return err
 }
 
-// serve answers on a socket until stop, which removes it.
-func serve(l *socket, h http.Handler) (stop func()) {
+// serve answers on a socket until stop, which removes it. It calls lost if the socket is removed by others.
+func serve(l *socket, h http.Handler, lost func(error)) (stop func()) {
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
 	var answering sync.WaitGroup
-	answering.Go(func() { _ = srv.Serve(l) }) // ends with stop
+	answering.Go(func() {
+		if err := srv.Serve(l); errors.Is(err, errUnreachable) { // else it ends with stop
+			lost(err)
+		}
+	})
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -104,7 +113,9 @@ func serve(l *socket, h http.Handler) (stop func()) {
 			srv.Close()
 		}
 		answering.Wait()
-		_ = os.Remove(l.path)
+		if !l.gone() {
+			_ = os.Remove(l.path)
+		}
 	}
 }
 
@@ -134,7 +145,8 @@ type ServerOptions struct {
 	StateOf   func(ctx context.Context, root string) (string, error)
 	ReposFile string // the list of repos, JSON
 	// Web returns the page's address, with a code that logs a browser in once; nil: there is no page.
-	Web func(context.Context) (string, error)
+	Web  func(context.Context) (string, error)
+	look time.Duration // see listen
 }
 
 // NewServer returns a daemon that serves nothing yet.
@@ -149,7 +161,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer lock.Release()
-	l, err := listen(filepath.Join(s.opt.Home, "daemon."+SocketName))
+	l, err := listen(filepath.Join(s.opt.Home, "daemon."+SocketName), s.opt.look)
 	if err != nil {
 		return err
 	}
@@ -162,7 +174,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 		l.Close()
 		return err
 	}
-	stop := serve(l, s.handler())
+	stop := serve(l, s.handler(), exit)
 	s.settle(ctx)
 	if ready != nil && ctx.Err() == nil {
 		ready()
@@ -173,7 +185,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	s.mu.Unlock()
 	s.wg.Wait()
 	stop()
-	if err := context.Cause(ctx); ends(err) || damaged(err) {
+	if err := context.Cause(ctx); ends(err) || damaged(err) || errors.Is(err, errUnreachable) {
 		return err
 	}
 	return nil

@@ -3,6 +3,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,8 @@ const sunPathMost = 100
 
 // listen creates the socket. Only its owner can enter the folder (0700), and the peer is checked
 // too. A socket that nobody answers on is left from a crash: the caller, who has the lock, replaces
-// it.
-func listen(path string) (*socket, error) {
+// it. look is the time between two looks whether it is still there; 0: thereEvery.
+func listen(path string, look time.Duration) (*socket, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
@@ -40,20 +41,21 @@ func listen(path string) (*socket, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	var l net.Listener
+	var l *net.UnixListener
 	err := shortPath(path, func(short string) (err error) {
-		l, err = net.Listen("unix", short)
+		l, err = net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("socket %s: %w", path, err)
 	}
-	l.(*net.UnixListener).SetUnlinkOnClose(false) // it may have been bound under another name
-	if err := os.Chmod(path, 0o600); err != nil {
+	l.SetUnlinkOnClose(false) // it may have been bound under another name
+	own, err := os.Lstat(path)
+	if err = errors.Join(err, os.Chmod(path, 0o600)); err != nil {
 		l.Close()
 		return nil, err
 	}
-	return &socket{l, path, os.Getuid()}, nil
+	return &socket{l, path, os.Getuid(), own, cmp.Or(look, thereEvery)}, nil
 }
 
 func dial(ctx context.Context, path string) (c net.Conn, err error) {
@@ -78,16 +80,32 @@ func shortPath(path string, fn func(string) error) error {
 	return fn(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)))
 }
 
-// socket only accepts connections of our own user and of root.
+// errUnreachable ends what listened on a socket that was removed, alone or with its folder: no command
+// finds it any more, and a journal in that folder is lost.
+var errUnreachable = fault.New("start it again", "no command reaches what listened there")
+
+// thereEvery is the time after which a socket on which nobody called must still be there.
+const thereEvery = 30 * time.Second
+
+// socket only accepts connections of our own user and of root, until it is no longer at its path.
 type socket struct {
-	net.Listener
+	*net.UnixListener
 	path string
 	uid  int
+	own  os.FileInfo // of the file at path
+	look time.Duration
 }
 
 func (l *socket) Accept() (net.Conn, error) {
 	for {
-		c, err := l.Listener.Accept()
+		_ = l.SetDeadline(time.Now().Add(l.look)) // of a closed one: Accept says so
+		c, err := l.UnixListener.Accept()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			if !l.gone() {
+				continue
+			}
+			err = fmt.Errorf("the socket %s was removed: %w", l.path, errUnreachable)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -97,6 +115,12 @@ func (l *socket) Accept() (net.Conn, error) {
 		}
 		c.Close()
 	}
+}
+
+// gone reports whether the socket's path leads nowhere, or to somebody else's.
+func (l *socket) gone() bool {
+	now, err := os.Lstat(l.path)
+	return errors.Is(err, os.ErrNotExist) || err == nil && !os.SameFile(now, l.own)
 }
 
 // peerOf returns the user at the other end of the connection.
