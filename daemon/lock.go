@@ -24,10 +24,13 @@ func (h *Held) Error() string { return h.Unwrap().Error() }
 
 // Unwrap returns the message with its advice.
 func (h *Held) Unwrap() error {
+	who, advice := "another process", "use that one, or end it"
+	if h.PID > 0 {
+		who, advice = fmt.Sprintf("pid %d", h.PID), fmt.Sprintf("use that one, or end it: `kill %d`", h.PID)
+	}
 	if h.Repo {
-		return fault.New("use that one, or end it",
-			"%s is served by another process, which keeps its state elsewhere (another user, or another XDG_STATE_HOME): "+
-				"only one process serves a repo", h.Dir)
+		return fault.New(advice, "%s is served by %s, which keeps its state elsewhere (another user, or another "+
+			"XDG_STATE_HOME): only one process serves a repo", h.Dir, who)
 	}
 	if h.all {
 		pid := ""
@@ -36,9 +39,7 @@ func (h *Held) Unwrap() error {
 		}
 		return fault.New("`sluice watch ls` lists its repos", "a daemon runs already%s", pid)
 	}
-	who, advice := "another process", "use that one, or end it"
 	if h.PID > 0 {
-		who = fmt.Sprintf("pid %d", h.PID)
 		advice = fmt.Sprintf("use that one: `sluice watch add` adds a repo to a daemon's; or end it: `kill %d`", h.PID)
 	}
 	return fault.New(advice, "the state %s is held by %s: only one process serves a repo", h.Dir, who)
@@ -85,12 +86,22 @@ func TakeLock(state string) (*Lock, error) {
 func lockRepo(dir string) (*Lock, error) {
 	f, err := lockDir(dir)
 	if errors.Is(err, errBusy) {
-		return nil, &Held{Dir: filepath.Dir(dir), Repo: true}
+		return nil, &Held{Dir: filepath.Dir(dir), PID: lockedBy(dir), Repo: true}
 	}
 	if err != nil {
 		return &Lock{}, nil
 	}
 	return &Lock{f}, nil
+}
+
+// Elsewhere returns a *Held if a process that keeps its state in another folder serves the repo at
+// root. The caller has the lock of the state folder here, or there is none.
+func Elsewhere(root string) error {
+	lock, err := lockRepo(filepath.Join(root, ".workflow"))
+	if err != nil {
+		return err
+	}
+	return lock.Release()
 }
 
 func holder(state string) int {

@@ -14,3 +14,6 @@ func peerUID(fd int) (int, error) {
 	}
 	return int(cred.Uid), nil
 }
+
+// lockedBy returns 0: which process has a lock is not known here.
+func lockedBy(string) int { return 0 }

@@ -245,6 +245,10 @@ func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {
 			}
 			_ = lock.Release() // it was only tried
 		}
+		if err := daemon.Elsewhere(p.Root); err != nil {
+			f := explain(err)
+			return doctor.Broken("served", f.Advice, "%s", f.Cause)
+		}
 		return doctor.Warned("served", "`sluice run WORKFLOW`, or `sluice watch add` and `sluice daemon`",
 			"nobody serves this repo now")
 	}

@@ -80,8 +80,7 @@ func InFront(ctx context.Context, o Options, p *workspace.Workspace, hold bool) 
 		}
 		if try == hostTries || ctx.Err() != nil {
 			_ = errors.Join(w.Close(), f.Close()) // the other process is what matters
-			return nil, &fault.Error{Cause: held.Error(),
-				Advice: "`sluice doctor` shows the process; end it, then try again", Code: fault.ExitServed, Err: err}
+			return nil, err
 		}
 		time.Sleep(hostPause)
 	}
