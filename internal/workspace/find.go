@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sluice/daemon"
 	"strings"
+	"unicode/utf8"
 
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
@@ -78,7 +79,12 @@ func Bare(ctx context.Context, con *console.Console, dir string) (*Workspace, er
 	if err != nil {
 		return nil, err
 	}
-	return At(ctx, con, dir)
+	p, err := At(ctx, con, dir)
+	if err == nil && !utf8.ValidString(p.Root) { // JSON would change it
+		return nil, fault.Failed("rename the folder", "%s: its path is not UTF-8, and no record can name it",
+			text.Line(p.Root))
+	}
+	return p, err
 }
 
 // At finds the repo of an absolute folder.
