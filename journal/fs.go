@@ -1,8 +1,10 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -53,6 +55,15 @@ func (osFS) ReadDir(dir string) ([]string, error) {
 	}
 	defer d.Close()
 	return d.Readdirnames(-1)
+}
+
+// Exists reports whether the folder has a journal. On an error that is not known, as in another user's folder.
+func Exists(dir string) (bool, error) {
+	_, err := os.Lstat(path(dir, FileName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // openSized opens a file to read, and measures it.

@@ -2,9 +2,9 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +13,6 @@ import (
 	"sluice/internal/cluster"
 	"sluice/internal/console"
 	"sluice/internal/fault"
-	"sluice/internal/layout"
 	"sluice/internal/retention"
 	"sluice/journal"
 )
@@ -64,9 +63,9 @@ func auditVerify(ctx context.Context, a *app, args, against []string, signers st
 	if err != nil {
 		return err
 	}
-	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: no run yet, so there is nothing to verify",
-			p.Root)
+	if is, err := journal.Exists(p.State); err != nil || !is {
+		return cmp.Or(err, fault.Failed("`sluice run WORKFLOW` starts a first run",
+			"%s: no run yet, so there is nothing to verify", p.Root))
 	}
 	notes := func() (map[string][]byte, error) {
 		repo, err := p.Open(ctx)
@@ -136,9 +135,9 @@ func exportJournal(ctx context.Context, a *app, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: no run yet, so there is nothing to export",
-			p.Root)
+	if is, err := journal.Exists(p.State); err != nil || !is {
+		return cmp.Or(err, fault.Failed("`sluice run WORKFLOW` starts a first run",
+			"%s: no run yet, so there is nothing to export", p.Root))
 	}
 	keep := func(journal.Record, int) bool { return true }
 	if len(args) > 0 {

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +13,6 @@ import (
 	"sluice/internal/decide"
 	"sluice/internal/fault"
 	"sluice/internal/git"
-	"sluice/internal/layout"
 	"sluice/internal/workspace"
 	"sluice/journal"
 )
@@ -44,8 +43,9 @@ sluice audit verify --checkpoint then reports a journal that was cut or rewritte
 }
 
 func signCheckpoint(ctx context.Context, con *console.Console, p *workspace.Workspace, keyFile, out string) error {
-	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
-		return fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: no run yet, so there is nothing to sign", p.Root)
+	if is, err := journal.Exists(p.State); err != nil || !is {
+		return cmp.Or(err, fault.Failed("`sluice run WORKFLOW` starts a first run",
+			"%s: no run yet, so there is nothing to sign", p.Root))
 	}
 	rep, err := journal.Verify(p.State, journal.Options{})
 	if err != nil {

@@ -175,22 +175,27 @@ func unignored(ctx context.Context, p *workspace.Workspace) []doctor.Check {
 	return doctor.Unignored(p.Root, missing, ignore)
 }
 
-// rootCheck is about the root: whether it is a git checkout, with a commit that runs can begin from.
-func rootCheck(ctx context.Context, p *workspace.Workspace) doctor.Check {
+// rootChecks are about the root: whether it is a git checkout that can be written, with a commit that runs can begin
+// from.
+func rootChecks(ctx context.Context, p *workspace.Workspace) []doctor.Check {
 	if p.Plain {
-		return doctor.PlainRoot(p.Root, filepath.Join(p.State, workspace.StoreFolder))
+		return append(doctor.Writable(p.Root, ""), doctor.PlainRoot(p.Root, filepath.Join(p.State, workspace.StoreFolder)))
 	}
-	if repo, err := p.Open(ctx); err == nil {
-		if head, err := repo.Head(ctx, p.Root); err == nil && head == "" {
-			return doctor.Warned("repo", "`git add -A && git commit -m start`: a run sees only what is committed",
-				"%s has no commit yet, and a run begins from the last one", p.Root)
-		}
+	repo, err := p.Open(ctx)
+	if err != nil {
+		return []doctor.Check{doctor.Broken("repo", "look at it with `git status`", "%s", err)}
 	}
-	return doctor.Fine("repo", "%s", p.Root)
+	defer repo.Close()
+	check := doctor.Fine("repo", "%s", p.Root)
+	if head, err := repo.Head(ctx, p.Root); err == nil && head == "" {
+		check = doctor.Warned("repo", "`git add -A && git commit -m start`: a run sees only what is committed",
+			"%s has no commit yet, and a run begins from the last one", p.Root)
+	}
+	return append(doctor.Writable(p.Root, repo.CommonDir()), check)
 }
 
 func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace) []doctor.Check {
-	out := []doctor.Check{rootCheck(ctx, p)}
+	out := rootChecks(ctx, p)
 	if !workspace.IsDir(filepath.Join(p.Root, layout.WorkflowDir)) {
 		lay := doctor.Broken("workflow", "`sluice init` creates one", "no %s/ here",
 			layout.WorkflowDir).WithFix("Create a first workflow here (sluice init)?", func(context.Context) error {
@@ -239,13 +244,12 @@ func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {
 	}
 	if s == nil {
 		if workspace.IsDir(p.State) {
-			lock, err := daemon.TakeLock(p.State)
-			if err != nil {
-				return doctor.Broken("served", "end that process, or wait for its end", "%s", err)
+			var lock *daemon.Lock
+			if lock, err = daemon.TakeLock(p.State); err == nil {
+				_ = lock.Release() // it was only tried
 			}
-			_ = lock.Release() // it was only tried
 		}
-		if err := daemon.Elsewhere(p.Root); err != nil {
+		if err = cmp.Or(err, daemon.Elsewhere(p.Root)); err != nil {
 			f := explain(err)
 			return doctor.Broken("served", f.Advice, "%s", f.Cause)
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	cage "sluice/agents/sandbox"
 	"sluice/engine"
@@ -53,6 +54,26 @@ func PlainRoot(root, store string) Check {
 			"%s: there is a .git now, which sluice ignores: it keeps trees in its own store here", root)
 	}
 	return Fine("repo", "%s, not a git checkout: no branches, worktrees or landing", root)
+}
+
+// Writable is about the folders that runs write, in the root and in git's folder common ("" = none).
+// Runs make one that is missing.
+func Writable(root, common string) []Check {
+	dirs := []string{layout.WorkflowDir, layout.SignalsDir, layout.RunsDir, engine.WorkspaceDir}
+	for i := range dirs {
+		dirs[i] = filepath.Join(root, dirs[i])
+	}
+	if common != "" {
+		dirs = append(dirs, common, filepath.Join(common, "objects"), filepath.Join(common, "refs", "heads"))
+	}
+	for _, dir := range dirs {
+		const write = 2 // W_OK
+		if err := syscall.Access(dir, write); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return []Check{Broken("repo", "make it writable (`ls -ld` shows its owner), or run sluice as its owner",
+				"%s: %s: runs cannot work here", dir, err)}
+		}
+	}
+	return nil
 }
 
 // Schema compares the schema for editors with this sluice's. A repo without one, or with this one, has no check.
@@ -120,7 +141,7 @@ func Specs(root string) []Check {
 
 // Journal verifies the journal in a state folder.
 func Journal(state string) Check {
-	if !layout.IsFile(filepath.Join(state, journal.FileName)) {
+	if is, err := journal.Exists(state); err == nil && !is {
 		return Fine("journal", "none yet: no run was started here")
 	}
 	rep, err := journal.Verify(state, journal.Options{})

@@ -1,9 +1,9 @@
 package retention
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"sluice/internal/console"
@@ -17,8 +17,8 @@ import (
 // Repair cuts the journal of a repo that no process serves back to its line `to`, after a yes, and
 // moves what the journal does not know any more aside.
 func Repair(ctx context.Context, con *console.Console, p *workspace.Workspace, to int64) error {
-	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
-		return fault.Failed("`sluice ls` lists the runs", "%s: there is no journal", p.Root)
+	if is, err := journal.Exists(p.State); err != nil || !is {
+		return cmp.Or(err, fault.Failed("`sluice ls` lists the runs", "%s: there is no journal", p.Root))
 	}
 	return p.Locked(func() error {
 		rep, verr := journal.Verify(p.State, journal.Options{})

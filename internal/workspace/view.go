@@ -13,7 +13,6 @@ import (
 	"sluice/engine"
 	"sluice/internal/fault"
 	"sluice/internal/health"
-	"sluice/internal/layout"
 	"sluice/internal/text"
 	"sluice/journal"
 	"sluice/specs"
@@ -141,7 +140,11 @@ const (
 
 // readJournal returns the journal of a repo that nobody serves.
 func (p *Workspace) readJournal() (Viewer, error) {
-	if !layout.IsFile(filepath.Join(p.State, journal.FileName)) {
+	is, err := journal.Exists(p.State)
+	if err != nil {
+		return nil, err
+	}
+	if !is {
 		return nothing{p.Root}, nil // reading creates no state
 	}
 	r, err := daemon.OpenReader(p.Root, p.State, Compile)
