@@ -233,7 +233,7 @@ func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace
 	}
 	out = append(out, checkKeys(ctx, con, p)...)
 	out = append(out, checkNotify(ctx, con, p.Root)...)
-	return append(out, doctor.Journal(p.State), checkServed(ctx, p))
+	return append(out, doctor.Journal(p.State, workspace.Moved(con, p.Root)), checkServed(ctx, p))
 }
 
 func checkServed(ctx context.Context, p *workspace.Workspace) doctor.Check {

@@ -139,9 +139,13 @@ func Specs(root string) []Check {
 	return out
 }
 
-// Journal verifies the journal in a state folder.
-func Journal(state string) Check {
-	if is, err := journal.Exists(state); err == nil && !is {
+// Journal verifies the journal in a state folder. moved says where the record of the runs here is, if there is none.
+func Journal(state, moved string) Check {
+	is, err := journal.Exists(state)
+	if err == nil && !is && moved != "" {
+		return Warned("journal", "docs/operate.md says how a repo is moved", "none here: %s", moved)
+	}
+	if err == nil && !is {
 		return Fine("journal", "none yet: no run was started here")
 	}
 	rep, err := journal.Verify(state, journal.Options{})

@@ -45,7 +45,7 @@ func Runs(con *console.Console, st daemon.Status, served, all bool) error {
 	}
 	con.PrintTable(t)
 	if len(st.Runs) == 0 {
-		con.PrintWrapped(0, console.Styled(render.NoRun, console.Plain))
+		printNoRun(con, st.Root)
 	} else if len(runs) < len(st.Runs) {
 		con.Note("%s: --all", leftOut(st.Runs, runs))
 	}
@@ -89,6 +89,14 @@ func withoutOld(all []daemon.RunStatus) []daemon.RunStatus {
 		}
 		return false
 	})
+}
+
+// printNoRun says that a repo has no run; one that was moved has had some.
+func printNoRun(con *console.Console, root string) {
+	con.PrintWrapped(0, console.Styled(render.NoRun, console.Plain))
+	if where := workspace.Moved(con, root); where != "" {
+		con.Note("%s", where)
+	}
 }
 
 // printHealth prints what is wrong with the repo.
@@ -155,7 +163,7 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 		}
 	}
 	if len(st.Runs) == 0 {
-		con.PrintWrapped(0, console.Styled(render.NoRun, console.Plain))
+		printNoRun(con, st.Root)
 	}
 	if words := render.TodayWords(st.Today); words != "" {
 		con.PrintWrapped(0, console.Styled(words, console.Dim))

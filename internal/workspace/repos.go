@@ -14,6 +14,8 @@ import (
 	"sluice/daemon"
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
+	"sluice/internal/layout"
+	"sluice/internal/text"
 )
 
 // ReposFile returns the file, in the folder of all state folders, with the repos that a daemon
@@ -98,6 +100,26 @@ func All(ctx context.Context, con *console.Console, dir string) ([]*Workspace, e
 		}
 	}
 	return out, nil
+}
+
+// Moved says of a root whose state knows no run that the folders of runs are there, and where their record
+// is; "" = there are none. It asks the newest run's folder, and the states whose root has gone.
+func Moved(con *console.Console, root string) string {
+	last, err := os.Readlink(filepath.Join(root, filepath.FromSlash(layout.RunsDir), "last"))
+	home, herr := Home(con)
+	if errors.Join(err, herr) != nil {
+		return ""
+	}
+	here := fmt.Sprintf("the folder of %s is here", text.Line(last))
+	states, _ := os.ReadDir(home)
+	for _, s := range states {
+		was, err := os.ReadFile(filepath.Join(home, s.Name(), rootFile))
+		if err == nil && !IsDir(string(was)) && IsDir(filepath.Join(home, s.Name(), layout.LaunchesDir, last)) {
+			return fmt.Sprintf("%s, and its record is that of %s: move the repo back there to continue its runs", here,
+				text.Line(string(was)))
+		}
+	}
+	return here + " without its record: this is a copy, or its state folder was removed"
 }
 
 // Marks returns a text that changes when the repos that All returns may have changed. It starts no
