@@ -75,7 +75,11 @@ func (r *Runner) startHost() (*host, error) {
 	if err != nil {
 		specW.Close()
 		answerR.Close()
-		return nil, fault.New("set Options.Shim to an absolute path that can be run", "shim: %w", err)
+		if errors.Is(err, os.ErrNotExist) { // removed or moved since this process began
+			return nil, fault.New("put it back there, or start the daemon from where it is now",
+				"the program that hosts launches is gone: %w", err)
+		}
+		return nil, fmt.Errorf("shim: %w", err)
 	}
 	return &host{process: p, to: specW, from: answerR, lines: bufio.NewReaderSize(answerR, maxRecordBytes)}, nil
 }

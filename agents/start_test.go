@@ -205,6 +205,8 @@ func TestBadShim(t *testing.T) {
 		spec := testSpec(t, "touch started")
 		if _, err := New(Options{Shim: shim}).Ensure(testContext(t), spec); err == nil {
 			t.Errorf("shim %q: no error", shim)
+		} else if len(shim) == 1 && shim[0] != "/bin/true" && !strings.Contains(err.Error(), "put it back there, or start") {
+			t.Errorf("shim %q: %v", shim, err)
 		} else if len(shim) == 3 && !strings.Contains(err.Error(), "broken") {
 			t.Errorf("shim %q: %v", shim, err)
 		}

@@ -119,7 +119,7 @@ func Moved(con *console.Console, root string) string {
 				text.Line(string(was)))
 		}
 	}
-	return here + " without its record: this is a copy, or its state folder was removed"
+	return here + " without its record: this is a copy, or its git folder or its state folder was moved or removed"
 }
 
 // Marks returns a text that changes when the repos that All returns may have changed. It starts no
