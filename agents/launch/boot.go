@@ -38,7 +38,7 @@ func bootedIn(state string, now time.Time) (boot, error) {
 	if err != nil {
 		return boot{}, err
 	}
-	b = boot{ID: id, Since: now, Up: up}
+	b = boot{ID: id, Since: now.Round(0), Up: up} // the steady clock would hide that the other is set back
 	return b, layout.Save(path, b)
 }
 

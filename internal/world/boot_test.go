@@ -16,6 +16,7 @@ import (
 	"sluice/agents"
 	"sluice/engine"
 	"sluice/tools/conform"
+	"sluice/tools/twoclocks"
 )
 
 // TestALaunchOfBeforeTheMachinesStartIsLost: a power cut may have taken its record, so that it looks as if it had never been.
@@ -93,15 +94,18 @@ func TestALaunchAfterTheClockWasSetBack(t *testing.T) {
 	}
 	var ahead atomic.Int64
 	ahead.Store(int64(2 * time.Hour))
-	clock := func(o *Options) {
-		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	began := time.Now()
+	clock := func(o *Options) { // the steady clock is not set
+		o.Now = func() time.Time {
+			return twoclocks.Time(time.Now().Add(time.Duration(ahead.Load())), time.Since(began))
+		}
 	}
 	e := b.executor(clock)
-	before := e.opt.Now().Add(-3 * time.Hour)
+	before := e.opt.Now().Round(0).Add(-3 * time.Hour)
 	ahead.Store(0)
 	for n, e := range []*World{e, b.executor(clock)} {
 		j := b.stepJob("A", n+1, 1)
-		j.Attempt.Launched = e.opt.Now()
+		j.Attempt.Launched = e.opt.Now().Round(0) // as the journal has it
 		if ev, ok := e.Carry(b.ctx(), j, nil).(engine.ProcessEnded); !ok || ev.Exit.Lost || ev.Exit.Code != 0 {
 			t.Errorf("daemon %d, a launch of now: %+v", n, ev)
 		}
