@@ -35,7 +35,7 @@ const (
 func (t *Triggers) files(ctx context.Context, j job.Job, of *engine.Trigger, tell func(engine.Fired)) {
 	watches := t.watch(of.Globs)
 	defer t.unwatch(watches)
-	look := fileLook{t: t, globs: of.Globs, known: map[string]string{}}
+	look := fileLook{t: t, globs: of.Globs, known: map[string]sight{}}
 	for {
 		for _, w := range watches { // a watch goes with its folder
 			w.Arm()
@@ -60,7 +60,7 @@ func (t *Triggers) files(ctx context.Context, j job.Job, of *engine.Trigger, tel
 
 // presentFiles returns the keys of the files that are there.
 func (t *Triggers) presentFiles(ctx context.Context, of *engine.Trigger) (keys []string, err error) {
-	look := fileLook{t: t, globs: of.Globs, known: map[string]string{}, all: true}
+	look := fileLook{t: t, globs: of.Globs, known: map[string]sight{}, all: true}
 	_, err = look.now(ctx, func(name, digest string) { keys = append(keys, name+"@"+digest) })
 	return keys, err
 }
@@ -69,8 +69,16 @@ func (t *Triggers) presentFiles(ctx context.Context, of *engine.Trigger) (keys [
 type fileLook struct {
 	t     *Triggers
 	globs []string
-	known map[string]string // path -> the stamp of what was reported
-	all   bool              // also what is being written
+	known map[string]sight // by path
+	all   bool             // also what is being written
+}
+
+// sight is a file as it was seen. Since when is told by this machine's clock: the file's own time may be
+// of a file server, whose clock is off.
+type sight struct {
+	stamp string
+	since time.Time
+	told  bool
 }
 
 // now reports the files that are new or have changed since the last look. soon: one of them was
@@ -80,7 +88,7 @@ func (l *fileLook) now(ctx context.Context, report func(name, digest string)) (s
 	if err != nil {
 		return false, err
 	}
-	there := map[string]bool{}
+	there, at := map[string]bool{}, l.t.opt.Now()
 	for _, name := range names {
 		there[name] = true
 		file := filepath.Join(l.t.opt.Root, filepath.FromSlash(name))
@@ -89,10 +97,15 @@ func (l *fileLook) now(ctx context.Context, report func(name, digest string)) (s
 			continue // removed in the meantime
 		}
 		stamp := fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
-		if l.known[name] == stamp {
+		was := l.known[name]
+		if was.stamp != stamp {
+			was = sight{stamp: stamp, since: at}
+			l.known[name] = was
+		}
+		if was.told {
 			continue
 		}
-		if age := l.t.opt.Now().Sub(info.ModTime()); !l.all && age >= 0 && age < quiet {
+		if !l.all && at.Sub(was.since) < quiet {
 			soon = true
 			continue
 		}
@@ -104,10 +117,11 @@ func (l *fileLook) now(ctx context.Context, report func(name, digest string)) (s
 			l.t.Logf("trigger files: %s: %v", name, err)
 			continue
 		}
-		l.known[name] = stamp
+		was.told = true
+		l.known[name] = was
 		report(name, digest)
 	}
-	maps.DeleteFunc(l.known, func(name, _ string) bool { return !there[name] })
+	maps.DeleteFunc(l.known, func(name string, _ sight) bool { return !there[name] })
 	return soon, nil
 }
 

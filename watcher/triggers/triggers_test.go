@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -34,12 +35,13 @@ type bench struct {
 
 func newBench(t *testing.T, repo *git.Repo, root string) *bench {
 	b := &bench{T: t, root: root, fired: make(chan engine.Fired, 100_000), armed: "d"}
+	var looks atomic.Int64
 	w := watcher.New(watcher.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	b.Triggers = New(Options{Root: root, Notes: &health.Notes{Log: t.Logf}, Git: repo, Watcher: w, Matches: matches,
 		Every: func() time.Duration { return 20 * time.Millisecond }, Poll: func() time.Duration { return time.Millisecond },
-		Now:     func() time.Time { return time.Now().Add(time.Hour) }, // nothing is being written
+		Now:     func() time.Time { return time.Now().Add(time.Duration(looks.Add(1)) * quiet) }, // nothing is being written
 		Address: func(ctx context.Context) (string, error) { return repo.RemoteURL(ctx, "origin") },
 		Read: func(context.Context, string, map[string]any) (engine.RunRequested, string, error) {
 			return engine.RunRequested{Source: "s"}, b.armed, nil
@@ -170,20 +172,32 @@ func TestManyFiles(t *testing.T) {
 	}
 }
 
-// TestWrittenNow: a file that is being written is reported when it rests.
+// TestWrittenNow: a file that is being written is reported when it rests, also where its times are those
+// of a file server whose clock is off.
 func TestWrittenNow(t *testing.T) {
 	b := newBench(t, nil, t.TempDir())
-	b.put("in/a", "half")
-	look := fileLook{t: b.Triggers, globs: []string{"in/*"}, known: map[string]string{}}
-	b.opt.Now = time.Now
-	reported := 0
-	soon, err := look.now(t.Context(), func(string, string) { reported++ })
-	if !soon || err != nil || reported != 0 {
-		t.Errorf("%t, %d: %v", soon, reported, err)
-	}
-	b.opt.Now = func() time.Time { return time.Now().Add(2 * quiet) }
-	if soon, err = look.now(t.Context(), func(string, string) { reported++ }); soon || err != nil || reported != 1 {
-		t.Errorf("later: %t, %d: %v", soon, reported, err)
+	for _, off := range []time.Duration{0, time.Hour, -time.Hour} {
+		look := fileLook{t: b.Triggers, globs: []string{"in/*"}, known: map[string]sight{}}
+		began, reported := time.Now(), 0
+		for i, c := range []struct {
+			after    time.Duration
+			write    string
+			soon     bool
+			reported int
+		}{{0, "a", true, 0}, {quiet, "half", true, 0}, {2*quiet - 1, "", true, 0}, {2 * quiet, "", false, 1}, {3 * quiet, "", false, 1}} {
+			if c.write != "" {
+				b.put("in/a", c.write)
+				at := began.Add(c.after + off)
+				if err := os.Chtimes(filepath.Join(b.root, "in/a"), at, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.opt.Now = func() time.Time { return began.Add(c.after) }
+			soon, err := look.now(t.Context(), func(string, string) { reported++ })
+			if soon != c.soon || err != nil || reported != c.reported {
+				t.Errorf("clock off by %s, look %d: %t, %d: %v", off, i, soon, reported, err)
+			}
+		}
 	}
 }
 
