@@ -21,7 +21,7 @@ func (s *State) apply(at time.Time, f Fact) {
 	id := f.RunID()
 	r := s.find(id)
 	for o := r; o != nil; o = s.Parent(o) {
-		o.tick(at)
+		o.Spent = Duration(o.spent(at))
 	}
 	f.apply(s, at)
 	s.index.crossed = s.index.crossed || crosses(f)
@@ -61,11 +61,12 @@ func (s *State) find(id string) *Run {
 	return r
 }
 
-// tick adds the time since the last fact to the run's Spent while something is under way.
-func (r *Run) tick(at time.Time) {
-	if !r.BusySince.IsZero() && at.After(r.BusySince) {
-		r.Spent += Duration(at.Sub(r.BusySince))
+// spent returns how long the run has been under way.
+func (r *Run) spent(at time.Time) time.Duration {
+	if r.BusySince.IsZero() {
+		return time.Duration(r.Spent)
 	}
+	return time.Duration(r.Spent) + max(at.Sub(r.BusySince), 0)
 }
 
 // wrong panics: a fact contradicts the state.

@@ -252,8 +252,17 @@ func (f ClockShifted) apply(s *State, _ time.Time) {
 	}
 }
 
-// clock returns the deadline of the step's or reviewer's process, or nil if it is no longer
-// working.
+func (f TimeLost) apply(s *State, _ time.Time) {
+	r := s.at(f.Run)
+	if !r.BusySince.IsZero() {
+		r.Spent = max(r.Spent-f.By, 0)
+	}
+	for _, p := range r.Procs {
+		p.From = p.since().Add(time.Duration(f.By))
+	}
+}
+
+// clock returns the deadline of the step's or reviewer's process, or nil if it no longer works.
 func (r *Run) clock(key string) *time.Time {
 	p := r.Procs.Of(key)
 	if p == nil || p.Stop != "" {

@@ -60,12 +60,7 @@ func (s *State) countEnd(r *Run, p *Proc, f ProcessGone, at time.Time) {
 }
 
 // since returns when the process got its slot and began to run.
-func (p *Proc) since() time.Time {
-	if p.From.After(p.Began) {
-		return p.From
-	}
-	return p.Began
-}
+func (p *Proc) since() time.Time { return later(p.Began, p.From) }
 
 // ran returns how long the process has run, without its wait for a slot.
 func (p *Proc) ran(at time.Time) time.Duration {

@@ -361,7 +361,7 @@ func (d *budgeting) nearLimits(r *Run) {
 
 // nearTime warns of the run's time limit. Only the clock calls it.
 func (d *budgeting) nearTime(r *Run) {
-	if spent := Duration(d.spent(r)); near(spent, r.TimeLimit) {
+	if spent := Duration(r.spent(d.at)); near(spent, r.TimeLimit) {
 		d.neared(r, "max_duration", r.TimeLimit.String(),
 			fmt.Sprintf("%s has used %s of its max_duration %s", r.ID, time.Duration(spent).Round(time.Second), r.TimeLimit))
 	}

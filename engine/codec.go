@@ -19,6 +19,7 @@ func (StepSignalled) FactKind() string    { return "step_signalled" }
 func (StopOrdered) FactKind() string      { return "stop_ordered" }
 func (DeadlineMoved) FactKind() string    { return "deadline_moved" }
 func (ClockShifted) FactKind() string     { return "clock_shifted" }
+func (TimeLost) FactKind() string         { return "time_lost" }
 func (ClockHeld) FactKind() string        { return "clock_held" }
 func (ClockBegun) FactKind() string       { return "clock_begun" }
 func (ProcessGone) FactKind() string      { return "process_gone" }
@@ -140,6 +141,7 @@ func DecodeFact(raw []byte) (Fact, error) {
 		{"clock_begun", read[ClockBegun]},
 		{"deadline_moved", read[DeadlineMoved]},
 		{"clock_shifted", read[ClockShifted]},
+		{"time_lost", read[TimeLost]},
 		{"process_gone", read[ProcessGone]},
 		{"usage_counted", read[UsageCounted]},
 		{"budget_neared", read[BudgetNeared]},

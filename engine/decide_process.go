@@ -247,15 +247,6 @@ func (d *running) reviewEnded(r *Run, g *Gate, q *Round, p Proc, ev ProcessEnded
 	}
 }
 
-// spent returns how long the run has been under way.
-func (d *budgeting) spent(r *Run) time.Duration {
-	t := time.Duration(r.Spent)
-	if !r.BusySince.IsZero() && d.at.After(r.BusySince) {
-		t += d.at.Sub(r.BusySince)
-	}
-	return t
-}
-
 // endedUnread handles a step's process that ended while the run's spec could not be read
 // (8-semantics 37).
 func (d *running) endedUnread(r *Run, w *Spec) bool {

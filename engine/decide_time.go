@@ -74,7 +74,7 @@ func (d *running) ticked() {
 				d.tickHuman(r, w.Gate(q.gate), q)
 			}
 		}
-		if r.Live() && r.TimeLimit > 0 && !r.Paused && d.spent(r) >= time.Duration(r.TimeLimit) {
+		if r.Live() && r.TimeLimit > 0 && !r.Paused && r.spent(d.at) >= time.Duration(r.TimeLimit) {
 			d.limit(r, w, "max_duration", "")
 		} else if r.Live() && !r.Paused && !d.overRoles(r, w) {
 			d.nearTime(r)
@@ -152,7 +152,14 @@ func (d *running) woken(ev Woken) {
 			d.put(ClockShifted{of: Of(r.ID), By: ev.Offset})
 		}
 		if gap > GapAllowed {
-			d.wokenProcs(r, ev, gap)
+			if len(r.Procs) > 0 || !r.BusySince.IsZero() {
+				d.put(TimeLost{of: Of(r.ID), By: Duration(gap)})
+			}
+			for _, p := range slices.Clone(r.Procs) { // a check's or a hook's
+				if !p.Reopened && within(p.Deadline, ev) {
+					d.put(DeadlineMoved{of: Of(r.ID), Key: p.Key, N: p.N, To: p.Deadline.Add(gap), Why: gapWords(gap)})
+				}
+			}
 		}
 		w := d.spec(r)
 		if w == nil || !r.Live() {
@@ -186,15 +193,6 @@ func (d *running) openAgain(r *Run, q *Round, ev Woken, why string) {
 	d.put(DeadlineMoved{of: Of(r.ID), Gate: q.gate, N: q.N, To: to, Why: why})
 	d.notice(Notice{ID: fmt.Sprintf("%s/%s#%d.again-%d", r.ID, q.gate, q.N, ev.Epoch), Kind: NoticeReminder, Run: r.ID,
 		Step: q.Step, Gate: q.gate, N: q.N, Text: "the veto window is open again: " + why, Until: to})
-}
-
-// wokenProcs extends the deadlines of checks and hooks by the gap.
-func (d *running) wokenProcs(r *Run, ev Woken, gap time.Duration) {
-	for _, p := range append([]*Proc{}, r.Procs...) {
-		if !p.Reopened && within(p.Deadline, ev) {
-			d.put(DeadlineMoved{of: Of(r.ID), Key: p.Key, N: p.N, To: p.Deadline.Add(gap), Why: gapWords(gap)})
-		}
-	}
 }
 
 func (d *running) wokenRound(r *Run, gate string, q *Round, ev Woken, gap time.Duration) {

@@ -99,9 +99,13 @@ type (
 		To   time.Time `json:"to"`
 		Why  string    `json:"why"`
 	}
-	// ClockShifted: another machine decides from now on, by a clock that differs by By. The run's
-	// times are now that clock's.
+	// ClockShifted: another machine decides from now on. The run's times are its clock's, which differs by By.
 	ClockShifted struct {
+		of
+		By Duration `json:"by"`
+	}
+	// TimeLost: sluice was away for By, or the machine slept. No limit counts that time.
+	TimeLost struct {
 		of
 		By Duration `json:"by"`
 	}

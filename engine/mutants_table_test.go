@@ -285,6 +285,8 @@ func mutantsOfProcesses() []mutant {
 		{"a relaunch has the key of the launch before", "launchKey", "strconv.Itoa(n) + \".\" + strconv.Itoa(k)", "strconv.Itoa(n) + \".\" + strconv.Itoa(min(k, 1))"},
 		{"a restart resets every deadline", "running.woken", "a.State == Running && !a.Reopened && gap > GapAllowed && within(a.Deadline, ev) {", "a.State == Running && !a.Deadline.IsZero() {"},
 		{"a new epoch opens a window once", "running.woken", "case ev.Epoch > 0 && q.State", "case ev.Epoch > 0 && !q.Reopened && q.State"},
+		{"a run's limit counts the time away", "TimeLost.apply", "r.Spent-f.By", "r.Spent"},
+		{"an agent's time counts the time away", "TimeLost.apply", "Add(time.Duration(f.By))", "Add(0)"},
 		{"a clock's difference moves no window", "ClockShifted.apply", "&q.WindowEnds, ", ""},
 		{"a deadline is opened again after every gap", "running.woken", "a.State == Running && !a.Reopened && gap > GapAllowed && within(a.Deadline, ev) {", "a.State == Running && gap > GapAllowed && within(a.Deadline, ev) {"},
 		{"what is no longer wanted is not stopped", "State.owedByRun", "		if !r.wanted(p) {\n", "		if !r.wanted(p) && !r.Live() {\n"},

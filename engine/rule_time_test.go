@@ -82,6 +82,33 @@ func TestRule36PassedInAGap(t *testing.T) {
 	s.want(s.r().Phase, RunFailed)
 }
 
+// A laptop that sleeps while an agent is at work used to have its run ended on waking up.
+func TestRule36AGapCountsForNoLimit(t *testing.T) {
+	limited := func() *Spec {
+		w := one()
+		limits(func(l *Limits) { l.MaxDuration = Duration(10 * time.Minute) })(w)
+		return w
+	}
+	s := begin(t, "8-semantics 36", "the time in which sluice was away counts for no limit of a run's time", limited())
+	s.later(4 * time.Minute)
+	s.restart(3 * time.Hour)
+	s.want(s.r().Phase, RunRunning, time.Duration(s.r().Spent).String(), "4m0s")
+	s.later(5 * time.Minute)
+	s.want(s.r().Phase, RunRunning)
+	s.later(time.Minute)
+	s.want(s.r().Phase, RunAborted, s.r().EndLimit, "max_duration")
+	s = begin(t, "8-semantics 36", "nor for that of an agent's role or of a day", limited())
+	s.later(4 * time.Minute)
+	s.restart(3 * time.Hour)
+	s.later(time.Minute)
+	s.do(ProcessEnded{Run: s.run, Key: s.run + "/a#1.1", Day: "2027-01-15"})
+	s.want(time.Duration(s.r().Roles["dev"].Time).String(), "5m0s", time.Duration(s.st.Today.Usage.Time).String(), "5m0s")
+	s = begin(t, "8-semantics 36", "a run that waits for a person has no such time", one(level(LevelHuman)))
+	s.done("a")
+	s.restart(3 * time.Hour)
+	s.want(fmt.Sprint(count[TimeLost](s.log)), "0")
+}
+
 func TestRule36ShortGaps(t *testing.T) {
 	s := window(t, "8-semantics 36", "a gap of at most 30 s re-opens nothing, and neither does a clock set back")
 	s.later(20 * time.Second)
