@@ -65,7 +65,8 @@ type following struct {
 func (f *following) follow(ctx context.Context) (Ended, error) {
 	f.Clock.begin()
 	if f.Agent {
-		f.ls.opt.Spending.runs(f.job(), f.ls.Root, f.proc.Launched())
+		now := f.ls.opt.Now() // by the steady clock: while the machine sleeps, nothing works
+		f.ls.opt.Spending.runs(f.job(), f.ls.Root, now.Add(min(f.proc.Launched().Sub(now), 0)))
 	}
 	end, err := f.await(ctx)
 	if err == nil && f.Agent {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"sluice/internal/job"
 	"sluice/internal/settings"
 	"sluice/tools/conform"
+	"sluice/tools/twoclocks"
 )
 
 // spender is a claude that reports a number of tokens, waits for a file `go`, and ends well.
@@ -295,5 +297,30 @@ func TestDayTime(t *testing.T) {
 	b.e.opt.Spending.Set("/another", engine.Day{Day: launch.DayOf(time.Now()), Usage: engine.Spend{Time: engine.Duration(2*time.Hour - time.Millisecond)}})
 	if ev, ok := b.e.Carry(b.ctx(), b.stepJob("A", 1, 1), l.take).(engine.ProcessEnded); !ok || ev.Exit.Budget == "" || !ev.Exit.Stopped {
 		t.Errorf("beyond the day's time: %+v", ev)
+	}
+}
+
+// TestDayTimeAsleep: the time in which the machine slept is not time at work.
+func TestDayTimeAsleep(t *testing.T) {
+	b, l := paid(t, 0, 0)
+	b.settings.Budget.Day.MaxDuration = engine.Duration(2 * time.Hour)
+	var slept atomic.Int64
+	began := time.Now()
+	b.e = b.executor(func(o *Options) {
+		o.Spending = &launch.Spending{}
+		o.Now = func() time.Time {
+			return twoclocks.Time(time.Now().Add(time.Duration(slept.Load())), time.Since(began))
+		}
+	})
+	l.e = b.e
+	end := background(b.ctx(), b.e, b.stepJob("A", 1, 1), l.take)
+	eventually(t, "it works", func() bool { return fmt.Sprint(l.tokens()) == "[700]" })
+	slept.Store(int64(3 * time.Hour))
+	if _, used, _ := b.e.Today(); used.Launches != 1 || time.Duration(used.Time) > time.Hour {
+		t.Errorf("counted: %+v", used)
+	}
+	b.put("go", "")
+	if ev := (<-end).(engine.ProcessEnded); ev.Exit.Class != "" {
+		t.Errorf("%+v", ev.Exit)
 	}
 }
