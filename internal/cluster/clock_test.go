@@ -8,6 +8,7 @@ import (
 	"sluice/journal"
 	"sluice/tools/conform"
 	"sluice/tools/natstest"
+	"sluice/tools/twoclocks"
 )
 
 // ahead returns what the leads in the journal say of their machines' clocks.
@@ -102,4 +103,23 @@ func TestLateRenewal(t *testing.T) {
 			t.Errorf("%s: ahead by %s, want %s", name, c.got, c.want)
 		}
 	}
+}
+
+// TestALeaseEndsInASleep: another machine may have led for an hour when a machine that slept wakes up. Its
+// steady clock stood still meanwhile.
+func TestALeaseEndsInASleep(t *testing.T) {
+	wall, steady := time.Now(), time.Hour
+	m := &Member{packs: &Packs{}, opt: Options{Now: func() time.Time { return twoclocks.Time(wall, steady) }}}
+	m.report.Leads, m.until = true, twoclocks.Time(wall.Add(testLease), steady+testLease)
+	holds := func(what string, want bool) {
+		t.Helper()
+		if m.Holds() != want || m.Report().Holds != want {
+			t.Errorf("%s: it holds %t, and reports %t", what, m.Holds(), m.Report().Holds)
+		}
+	}
+	holds("just renewed", true)
+	wall = wall.Add(time.Hour)
+	holds("after a sleep", false)
+	wall, steady = wall.Add(-2*time.Hour), steady+testLease
+	holds("a lease later, and the clock was set back", false)
 }

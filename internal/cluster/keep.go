@@ -84,7 +84,7 @@ func (m *Member) leave(ctx context.Context, epoch int64, rev uint64) {
 // renew writes a renewal over that of revision rev, and returns the new revision. The lease counts
 // from before it was sent.
 func (m *Member) renew(ctx context.Context, epoch int64, rev uint64, lease time.Duration) uint64 {
-	sent := time.Now()
+	sent := m.opt.Now()
 	next, err := m.leases.write(ctx, renewal{Epoch: epoch, By: m.opt.By, At: m.opt.Now()}, rev)
 	if err == nil {
 		m.mu.Lock()
@@ -138,7 +138,14 @@ func replicasOf(info *jetstream.StreamInfo) (out []daemon.Replica) {
 func (m *Member) Holds() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.gone && time.Now().Before(m.until)
+	return m.leased()
+}
+
+// leased is Holds, for who has locked mu. A sleep stops the steady clock, and only that is never set back:
+// the lease is over by the first of the two.
+func (m *Member) leased() bool {
+	now := m.opt.Now()
+	return !m.gone && now.Before(m.until) && now.Round(0).Before(m.until.Round(0))
 }
 
 // Lost is closed when another machine decides.
@@ -171,7 +178,7 @@ func (m *Member) Report() daemon.Cluster {
 	defer m.mu.Unlock()
 	r := m.report
 	r.Stalled = cmp.Or(r.Stalled, m.packs.Stalled())
-	r.Holds = r.Leads && !m.gone && time.Now().Before(m.until)
+	r.Holds = r.Leads && m.leased()
 	return r
 }
 

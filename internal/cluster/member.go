@@ -54,7 +54,7 @@ type Member struct {
 
 	mu     sync.Mutex // guards what follows
 	report daemon.Cluster
-	until  time.Time // effects may begin before this time, by the monotonic clock
+	until  time.Time // effects may begin before this time: see leased
 	gone   bool      // lost is closed
 
 	secretMu sync.Mutex // guards what follows
