@@ -127,7 +127,7 @@ func (c *Counter) ofRun(r *run, f engine.Fact, at time.Time) {
 		r.phase = engine.RunRunning
 	case engine.RunEnded:
 		r.phase = f.Phase
-		r.took += at.Sub(r.start)
+		r.took += since(r.start, at)
 		c.undone(r, "", at)
 	case engine.RunReopened:
 		r.phase, r.start = engine.RunRunning, at
@@ -140,10 +140,13 @@ func (c *Counter) ofRun(r *run, f engine.Fact, at time.Time) {
 		s := c.step(r, f.Step)
 		s.Passed++
 		if from, ok := r.began[f.Step]; ok {
-			s.times = append(s.times, at.Sub(from))
+			s.times = append(s.times, since(from, at))
 		}
 	}
 }
+
+// since returns the time from one moment to another; 0 if the clock was set back meanwhile.
+func since(from, at time.Time) time.Duration { return max(at.Sub(from), 0) }
 
 func (c *Counter) step(r *run, id string) *step {
 	key := [2]string{r.workflow, id}

@@ -99,8 +99,8 @@ func (c *Counter) decided(r *run, g *gate, id string, at time.Time) bool {
 	}
 	delete(r.rounds, id)
 	if !q.asked.IsZero() {
-		g.people = append(g.people, at.Sub(q.asked))
-		c.people = append(c.people, at.Sub(q.asked))
+		g.people = append(g.people, since(q.asked, at))
+		c.people = append(c.people, since(q.asked, at))
 	}
 	return q.failed
 }

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"sluice/engine"
@@ -22,6 +23,12 @@ func (c *Counter) ofProcess(r *run, f engine.Fact, at time.Time) {
 	case engine.ClockBegun:
 		if p := c.procs[f.Run+" "+f.Key]; p != nil {
 			p.since, p.held = at, false
+		}
+	case engine.TimeLost:
+		for key, p := range c.procs {
+			if strings.HasPrefix(key, f.Run+" ") {
+				p.since = p.since.Add(time.Duration(f.By))
+			}
 		}
 	case engine.UsageCounted:
 		if p := c.procs[f.Run+" "+f.Key]; p != nil {
@@ -56,11 +63,11 @@ func (c *Counter) use(p *proc, at time.Time, day string) {
 			x.of[x.name] = u
 		}
 		u.Launches++
-		u.Time += engine.Duration(at.Sub(p.since))
+		u.Time += engine.Duration(since(p.since, at))
 		u.Tokens, u.CostUSD = u.Tokens+p.used.Tokens, u.CostUSD+p.used.CostUSD
 	}
 	if p.gate != nil {
-		p.gate.Time += engine.Duration(at.Sub(p.since))
+		p.gate.Time += engine.Duration(since(p.since, at))
 		p.gate.Reviews.Tokens += p.used.Tokens
 		p.gate.Reviews.CostUSD += p.used.CostUSD
 	}

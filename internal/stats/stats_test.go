@@ -88,6 +88,30 @@ func TestCounter(t *testing.T) {
 	}
 }
 
+// TestClocksThatWereSet: no time is below zero where the clock was set back, and a sleep of the machine is no
+// time at work.
+func TestClocksThatWereSet(t *testing.T) {
+	c := &Counter{}
+	p := play(t, c)
+	p.run("w-1", "pass", func(g string) {
+		p.fact("human_asked", "w-1", g+`,"why":"level"`)
+		p.at = p.at.Add(-time.Hour)
+		p.fact("round_passed", "w-1", g+`,"by_kind":"human"`)
+	})
+	p.fact("run_started", "w-2", `,"workflow":"w","by":{"who":"ann"}`)
+	p.fact("step_launched", "w-2", `,"step":"A","n":1,"k":1,"key":"A.1.1","role":"coder"`)
+	p.at = p.at.Add(3 * time.Hour)
+	p.fact("time_lost", "w-2", `,"by":"3h0m0s"`)
+	p.fact("process_gone", "w-2", `,"key":"A.1.1","exit":{"code":0},"day":"2026-11-21"`)
+	p.fact("step_launched", "w-2", `,"step":"A","n":1,"k":2,"key":"A.1.2","role":"coder"`)
+	p.at = p.at.Add(-time.Hour)
+	p.fact("process_gone", "w-2", `,"key":"A.1.2","exit":{"code":0},"day":"2026-11-21"`)
+	s := c.Stats()
+	if got, want := fmt.Sprint(s.Runs.Times.Sum, s.Steps[0].Times.Sum, s.People.Sum, s.Roles[0].Time), "0s 0s 0s 4m0s"; got != want {
+		t.Errorf("the run, its step, people and the coder: %s, want %s", got, want)
+	}
+}
+
 // TestCounterCounts: only runs of the workflow and the time, children with their parent; a name that
 // never ran is not known.
 func TestCounterCounts(t *testing.T) {
