@@ -279,7 +279,7 @@ func (d *signalling) sentinelFits(ev FileSeen, x reading) string {
 	if ev.TokenOf != "" || s.Attempt != 0 && s.Launch != 0 {
 		return ""
 	}
-	if ev.Written.Add(mtimeSlack).Before(a.Launched) {
+	if ev.Written.Add(mtimeSlack).Before(a.Launched) && !d.at.Before(a.Launched) { // the clock was not set back since
 		return fmt.Sprintf("it was written before attempt %s.%d began", x.step.ID, a.N)
 	}
 	if s.Attempt != 0 {

@@ -186,7 +186,7 @@ func mutantsOfCounts() []mutant {
 
 func mutantsOfAnswers() []mutant {
 	return []mutant{
-		{"a bare signal finishes whatever runs now", "signalling.sentinelFits", "if ev.Written.Add(mtimeSlack).Before(a.Launched) {", "if false && ev.Written.Add(mtimeSlack).Before(a.Launched) {"},
+		{"a bare signal finishes whatever runs now", "signalling.sentinelFits", "if ev.Written.Add(mtimeSlack).Before(a.Launched) &&", "if false &&"},
 		{"the word of an earlier launch counts", "signalling.sentinelFits", "case s.Launch != 0 && s.Launch != a.K:", "case false:"},
 		{"the word of an earlier attempt counts", "signalling.sentinelFits", "case s.Attempt != 0 && s.Attempt != a.N:", "case false:"},
 		{"a bare answer opens the next round", "signalling.answer", "case ev.Round == 0 && ev.Written.Add(mtimeSlack).Before(q.Opened):", "case false:"},

@@ -31,6 +31,9 @@ func TestRule27Signals(t *testing.T) {
 	s.want(s.step("a"), "1 running")
 	s.want(ignored(s.sentinel("a", StatusDone, as(1, 2))), "", s.step("a"), "1 signalled")
 	s.has(ignored(s.sentinel("a", StatusDone)), "has already reported")
+	s = begin(t, "8-semantics 27", "where the clock was set back since the launch, a bare one counts", one())
+	s.now = s.now.Add(-time.Hour)
+	s.want(ignored(s.sentinel("a", StatusDone)), "", s.step("a"), "1 signalled")
 }
 
 func TestRule27EveryFileIsMoved(t *testing.T) {
