@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// scanned handles a full scan of the inboxes that began at ev.Began. What waited for a file that
-// has not come ends now.
+// scanned handles a full scan of the inboxes that began at ev.Began: what waited for a file ends without it.
 func (d *running) scanned(ev Scanned) {
 	for _, r := range slices.Clone(d.s.index.closing) {
 		w := d.spec(r)
@@ -26,8 +25,7 @@ func (d *running) scanned(ev Scanned) {
 	}
 }
 
-// polled handles a look through the refs. Only a look begun after the grace proves that a commit
-// has not come.
+// polled handles a look through the refs. Only one begun after the grace proves that a commit has not come.
 func (d *running) polled(ev Polled) {
 	r, _ := d.live(ev.Run)
 	if r == nil {

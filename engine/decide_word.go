@@ -38,11 +38,14 @@ func (d *signalling) word(ev FileSeen, xs []reading) {
 	why := d.answer(Answered{Gate: x.gate.ID, Run: x.run.ID, Round: ev.Human.Round, Outcome: x.outcome,
 		Text: ev.Human.Text, Written: ev.Written, DigestNow: ev.DigestNow, By: by, Answer: ev.Human.Answer,
 		Findings: ev.Human.Findings, Proven: ev.Human.Proven})
-	if why != "" {
+	switch {
+	case why == "":
+		d.take(ev, x.run.ID, fmt.Sprintf("%s.%d", q.Step, q.Attempt), fmt.Sprintf("%s.%d-%s", x.gate.ID, q.N, ev.Name))
+	case ev.Human.Round == 0 && (x.outcome == OutcomeFail || x.outcome == OutcomeVeto): // it may be about this round
+		d.unreadable(ev, []reading{x}, why)
+	default:
 		d.reject(ev, x.run.ID, why)
-		return
 	}
-	d.take(ev, x.run.ID, fmt.Sprintf("%s.%d", q.Step, q.Attempt), fmt.Sprintf("%s.%d-%s", x.gate.ID, q.N, ev.Name))
 }
 
 // awaited returns the reading that a gate awaits, else the last, and how many are awaited.
@@ -57,8 +60,7 @@ func awaited(xs []reading) (x reading, n int) {
 	return x, n
 }
 
-// unreadable refuses a person's file whose decision is unclear. A veto window must not close over
-// it: the round asks a person.
+// unreadable refuses a person's file that may be a veto, and has the round ask: no veto window closes over it.
 func (d *signalling) unreadable(ev FileSeen, xs []reading, why string) {
 	x, n := awaited(xs)
 	run := ""

@@ -77,6 +77,11 @@ func TestRule20UnreadableHoldsTheWindow(t *testing.T) {
 		s.want(s.gate("ga"), "1 human")
 		s.want(s.says("ga", OutcomePass), "", s.step("b"), "1 running")
 	}
+	for name, asks := range map[string]bool{"ga-veto": true, "ga-fail.txt": true, "ga-pass": false} { // of a file server whose clock is behind
+		s := window(t, "", "")
+		s.has(ignored(s.answers(name, &HumanSay{Text: "the tests miss a case"}, func(f *FileSeen) { f.Written = s.now.Add(-time.Hour) })), "written before round 1")
+		s.want(name+" "+s.gate("ga"), name+" "+map[bool]string{true: "1 human", false: "1 window"}[asks])
+	}
 	s := begin(t, "", "", one()) // a round that an agent still judges goes on
 	s.done("a")
 	s.answers("ga-veto.json", nil, func(f *FileSeen) { f.HumanBad = "no" })

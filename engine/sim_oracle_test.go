@@ -84,7 +84,7 @@ func (b *beside) told(w *sim, t *told, facts []Fact, pre *glimpse) []oracle.Even
 			step := ev.Name[:len(ev.Name)-len("-done.json")]
 			return []oracle.Event{{K: "signal", Run: b.runs[ev.Dir], Step: step, N: s.Attempt, Launch: s.Launch, Status: s.Status, Written: seq}}
 		}
-		return []oracle.Event{{K: "human", Run: b.runs[ev.Dir], Gate: t.key, N: ev.Human.Round, Status: ev.Name[len(t.key)+1:], Written: seq}}
+		return []oracle.Event{{K: "human", Run: b.runs[ev.Dir], Gate: t.key, N: ev.Human.Round, Status: ev.Name[len(t.key)+1:], Written: seq, File: true}}
 	case Answered:
 		return []oracle.Event{{K: "human", Run: b.runs[ev.Run], Gate: ev.Gate, N: ev.Round, Status: ev.Outcome, Written: b.m.Seq}}
 	case PauseRequested:

@@ -9,6 +9,7 @@ type Event struct {
 	Status     string // signal: done, failed, blocked; gone: ok, crash; review: pass, fail, inconclusive, esc or a route; human: pass, fail, veto
 	Key        string
 	Written    int
+	File       bool // human: not by a command
 	On         bool
 	Spec       *Spec
 }
@@ -137,10 +138,14 @@ func (s *State) gone(ev Event) {
 
 func (s *State) human(r *Run, ev Event) {
 	g, q := r.Spec.Gates[ev.Gate], r.CurRound(ev.Gate)
-	if g == nil || q == nil || ev.N != 0 && ev.N != q.N || ev.N == 0 && ev.Written < q.opened {
+	if g == nil || q == nil || ev.N != 0 && ev.N != q.N {
 		return
 	}
 	switch {
+	case ev.N == 0 && ev.Written < q.opened: // a veto, perhaps: no window closes over it
+		if ev.File && ev.Status != "pass" && (q.State == "notice" || q.State == "window") {
+			s.ask(r, g, q, false)
+		}
 	case ev.Status == "pass":
 		if q.State == "human" {
 			s.pass(r, g, q, "human")
