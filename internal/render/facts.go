@@ -279,7 +279,8 @@ func sayProcess(f engine.Fact) FactLine {
 		return FactLine{Style: console.Yellow,
 			Text: "another machine decides, by a clock that differs by " + f.By.String() + ": all times of the run moved"}
 	case engine.TimeLost:
-		return quiet("sluice was away for " + text.Span(time.Duration(f.By).Round(time.Second)) + "; no limit counts that time")
+		return quiet("sluice was away for " + text.Span(time.Duration(f.By).Round(time.Second)) +
+			"; no limit counts that time")
 	case engine.DeadlineMoved:
 		return FactLine{Subject: cmp.Or(f.Gate, f.Step), Text: Because("deadline moved to "+Clock(f.To), f.Why),
 			Style: console.Yellow}
