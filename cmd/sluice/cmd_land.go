@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/internal/land"
 	"sluice/internal/tree"
 	"sluice/internal/workspace"
@@ -72,10 +74,20 @@ signed if your git settings ask for it. A branch that differs from what a gate p
 	return a.JSONFlag(cmd)
 }
 
+// endsIn is how long a live run may take to end before landing refuses it.
+const endsIn = time.Second
+
 // landRun lands the work of the named run.
 func landRun(ctx context.Context, a *app, named string, l land.Options) error {
 	return a.withView(ctx, func(p *workspace.Workspace, v workspace.Viewer, _ bool) error {
 		r, err := workspace.RunOf(ctx, v, named)
+		// After the pass of its last gate a run is live for a moment, while its branch moves.
+		for until := time.Now().Add(endsIn); err == nil && r.Live() && !l.Unfinished && time.Now().Before(until); {
+			if !health.Wait(ctx, endsIn/20) {
+				return ctx.Err()
+			}
+			r, err = workspace.RunOf(ctx, v, named)
+		}
 		if err != nil {
 			return err
 		}
