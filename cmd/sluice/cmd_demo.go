@@ -164,8 +164,9 @@ func demoPause(ctx context.Context, con *console.Console) error {
 
 const demoReads = 3 * time.Second
 
-// demoEnd verifies the record, names what to look at, and ends with the run's outcome. It fits a terminal of 24 lines.
+// demoEnd shows the run's outcome, verifies the record, and ends with what to do next. It fits a terminal of 24 lines.
 func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, r daemon.RunStatus, kept bool) error {
+	outcome := printSummary(ctx, a, p, r)
 	a.Title("\nThe record of it")
 	if err := auditVerify(ctx, a, nil, nil, "", cluster.Servers{}); err != nil {
 		return err
@@ -185,7 +186,7 @@ func demoEnd(ctx context.Context, a *app, p *workspace.Workspace, r daemon.RunSt
   sluice help                # all commands
 `)
 	}
-	return printSummary(ctx, a, p, r)
+	return outcome
 }
 
 func demoAgentCommand(a *app) *cobra.Command {
