@@ -187,7 +187,7 @@ func feedback(why string, ev ProcessEnded) string {
 	if ev.Output == "" {
 		return clip(why, MaxFeedback)
 	}
-	return clip(why+": “"+text.LastLine(ev.Output, 200)+"”\n\n"+ev.Output, MaxFeedback)
+	return clip(why+": “"+text.Cause(ev.Output, 300)+"”\n\n"+ev.Output, MaxFeedback)
 }
 
 // graceOver handles exit code 0 without the signal in time.

@@ -65,7 +65,16 @@ func RevealLine(s string, most int) string {
 	return Clip(strings.Join(strings.Fields(Reveal(s)), " "), most)
 }
 
-// LastLine is the last line of an output, at most most bytes of it: a command that fails mostly says there why.
+// Cause is what an output of "stdout:" and "stderr:" says of a failure, on one line: the beginning and the end of what
+// went to stderr, else the last line.
+func Cause(output string, most int) string {
+	if _, errs, ok := strings.Cut("\n"+output, "\nstderr:\n"); ok {
+		return ends(Reveal(errs), most, Clean)
+	}
+	return LastLine(output, most)
+}
+
+// LastLine is the last line of an output, at most most bytes of it.
 func LastLine(output string, most int) string {
 	lines := strings.Split(strings.TrimSpace(Reveal(output)), "\n")
 	return RevealLine(lines[len(lines)-1], most)
