@@ -173,6 +173,9 @@ func (x *Cage) shownTree(ctx context.Context, key string, p Process, cwd string,
 	if err != nil {
 		return "", job.NoGit(x.Shown(cwd), err)
 	}
+	if layout.Inside(x.Path(engine.WorkspaceDir), cwd) && layout.Inside(top, x.Root) { // it would see a person's checkout
+		return "", job.NoWorktree(x.Shown(cwd))
+	}
 	main := top
 	if cwd != x.Root {
 		if main, err = git.Toplevel(x.Root); err != nil {

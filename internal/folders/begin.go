@@ -248,8 +248,7 @@ func (x *places) place(ctx context.Context, j job.Job, st *engine.Step) (tree.Be
 			return b, job.NoGit(x.Shown(b.Dir), err)
 		}
 		if err == nil && job.InOwn(j) && layout.Inside(b.Top, x.Root) { // a person's checkout, which nobody resets
-			return b, job.Unready("worktree %s: its .git is gone or leads nowhere: run `git worktree repair`, or move the "+
-				"folder away and run `git worktree prune`", j.RunInfo.Workspace)
+			return b, job.NoWorktree(j.RunInfo.Workspace)
 		}
 	}
 	return b, nil

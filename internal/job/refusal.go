@@ -32,3 +32,9 @@ func Fatal(format string, args ...any) error {
 func NoGit(dir string, err error) error {
 	return Unready("git in %s: %v: the changes of the step could not be read: fix the checkout", dir, err)
 }
+
+// NoWorktree returns the Refusal for a run's worktree that git takes for a part of the checkout around it.
+func NoWorktree(dir string) error {
+	return Unready("worktree %s: its .git is gone or leads nowhere: run `git worktree repair`, or move the folder away "+
+		"and run `git worktree prune`", dir)
+}

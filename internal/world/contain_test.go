@@ -212,3 +212,20 @@ func TestHeldOutOfAnotherRepo(t *testing.T) {
 		t.Error(b.sh("find inner outer"))
 	}
 }
+
+// TestBrokenWorktreeShowsNoCheckout: to git, a worktree without its .git is a part of the person's checkout, which no
+// launch of a run with a worktree of its own is shown.
+func TestBrokenWorktreeShowsNoCheckout(t *testing.T) {
+	b := held(t, "workflow: {id: w, workspace: run}\nsteps:\n  - {id: A, run: [sh, -c, 'echo in >../../../reached'], next_step: DONE}\n")
+	b.sh("git add -A; git commit -q --allow-empty -m before")
+	j := inSpace(b.stepJob("A", 1, 1), space1)
+	b.begin(j)
+	b.sh("rm " + space1 + "/.git")
+	ev := b.carry(j)
+	if !strings.Contains(ev.Exit.NotStarted, "its .git is gone") {
+		t.Errorf("%+v", ev.Exit)
+	}
+	if _, err := os.Stat(filepath.Join(b.root, "reached")); err == nil {
+		t.Error("the launch wrote into the checkout")
+	}
+}
