@@ -98,7 +98,9 @@ type socket struct {
 
 func (l *socket) Accept() (net.Conn, error) {
 	for {
-		_ = l.SetDeadline(time.Now().Add(l.look)) // of a closed one: Accept says so
+		// All sockets wake together, at a multiple of look. Of a closed one Accept says so.
+		now := time.Now()
+		_ = l.SetDeadline(now.Add(now.Truncate(l.look).Add(l.look).Sub(now)))
 		c, err := l.UnixListener.Accept()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			if !l.gone() {

@@ -45,8 +45,7 @@ func (s *State) apply(at time.Time, f Fact) {
 	}
 }
 
-// find returns the run, or nil. It caches the last one, as consecutive facts often concern the same
-// run.
+// find returns the run, or nil. It caches the last one, as consecutive facts often concern the same run.
 func (s *State) find(id string) *Run {
 	if id == "" {
 		return nil

@@ -231,8 +231,7 @@ func (d *running) overBudget(r *Run, w *Spec) {
 	}
 }
 
-// stopSpending stops the agents of a run that a usage limit has paused: all of them, or those of
-// one role.
+// stopSpending stops the agents of a run that a usage limit has paused: all of them, or those of one role.
 func (d *budgeting) stopSpending(r *Run, w *Spec, role, why string) {
 	for _, p := range slices.Clone(r.Procs) {
 		if of := w.role(p); of != "" && (role == "" || of == role) && p.Stop == "" && r.wanted(p) {

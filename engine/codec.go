@@ -115,8 +115,7 @@ func encode(kind string, v any) ([]byte, error) {
 	return append(out, body[1:]...), nil
 }
 
-// DecodeFact reads what EncodeFact wrote. It ignores unknown keys: a newer release may have added
-// them.
+// DecodeFact reads what EncodeFact wrote. It ignores unknown keys: a newer release may have added them.
 func DecodeFact(raw []byte) (Fact, error) {
 	kind, err := kindOf(raw)
 	if err != nil {

@@ -7,10 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sluice/internal/text"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"sluice/internal/text"
 )
 
 // failure is why a round failed, or the route it takes.

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sluice/internal/text"
 	"strconv"
 	"strings"
 	"time"
+
+	"sluice/internal/text"
 )
 
 // list makes one move in the running attempt of a list.

@@ -2,9 +2,10 @@ package engine
 
 import (
 	"fmt"
-	"sluice/internal/text"
 	"strings"
 	"time"
+
+	"sluice/internal/text"
 )
 
 // Backoff before a launch is retried: doubled each time, up to the maximum.

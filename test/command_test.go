@@ -5,12 +5,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"sluice/internal/console"
-	"sluice/internal/fault"
-	"sluice/internal/workspace"
 	"strconv"
 	"strings"
 	"testing"
+
+	"sluice/internal/console"
+	"sluice/internal/fault"
+	"sluice/internal/workspace"
 )
 
 func TestFaultsOfTheCommandLine(t *testing.T) {

@@ -147,7 +147,7 @@ func (b *tab) inBackground(at string) {
 	time.Sleep(1500 * time.Millisecond)
 	b.is(`(window.looked = true, document.dispatchEvent(new Event("visibilitychange", { bubbles: true })), "")`)
 	if _, err := chromedp.Call(b.ctx, page.RemoveScriptToEvaluateOnNewDocument,
-		page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: hidden.Identifier}); err != nil {
+		page.RemoveScriptToEvaluateOnNewDocumentParams(hidden)); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sluice/daemon"
 	"strings"
 	"unicode/utf8"
 
+	"sluice/daemon"
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
