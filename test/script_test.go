@@ -394,7 +394,8 @@ func cmdDaemon(ts *testscript.TestScript, neg bool, args []string) {
 
 func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, !neg && len(args) == 2, "sig SIGNAL NAME")
-	sig, ok := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP}[args[0]]
+	sig, ok := map[string]syscall.Signal{"TERM": syscall.SIGTERM, "KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP,
+		"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}[args[0]]
 	p := of(ts).procs[args[1]]
 	if !ok || p == nil {
 		ts.Fatalf("no signal %s or no process %s", args[0], args[1])

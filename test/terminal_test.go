@@ -143,9 +143,8 @@ func TestTheDemoEndsOnOneScreen(t *testing.T) {
 	for _, flags := range []string{"", " --keep kept"} {
 		win := w.inTerminal(80, 24, filepath.Join(binDir(t), "sluice")+" demo --yes"+flags)
 		screen := win.sees(`^rc=`)
-		lines := strings.Split(strings.TrimSpace(screen), "\n")
-		last := lines[max(len(lines)-2, 0)]
-		if !strings.Contains(screen, "\nThe record of it\n") || !strings.HasPrefix(last, setup.DemoFlow+"-1 completed in ") {
+		if !strings.Contains(screen, "\n"+setup.DemoFlow+"-1 completed in ") ||
+			!strings.Contains(screen, "\nThe record of it\n") || !strings.Contains(screen, "\n  sluice ") {
 			t.Errorf("sluice demo%s ends with\n%s", flags, screen)
 		}
 	}
