@@ -84,8 +84,8 @@ func shortPath(path string, fn func(string) error) error {
 // finds it any more, and a journal in that folder is lost.
 var errUnreachable = fault.New("start it again", "no command reaches what listened there")
 
-// thereEvery is the time after which a socket on which nobody called must still be there.
-const thereEvery = 30 * time.Second
+// thereEvery is the time between two looks. Each wakes an idle daemon.
+const thereEvery = time.Minute
 
 // socket only accepts connections of our own user and of root, until it is no longer at its path.
 type socket struct {
