@@ -110,7 +110,7 @@ var errDeposed = errors.New("another machine decides now: this one follows")
 // standBy waits, answering what a follower can, until this machine is to decide. The returned
 // context ends when it is not to any more, or with stop.
 func standBy(ctx context.Context, opt *RepoOptions, end func(error)) (led context.Context, stop func(), err error) {
-	l, err := listen(filepath.Join(opt.State, SocketName), opt.look)
+	l, err := listen(filepath.Join(opt.State, SocketName), opt.Look)
 	if err != nil {
 		return nil, nil, err
 	}

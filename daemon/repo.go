@@ -78,7 +78,8 @@ type RepoOptions struct {
 	// adopted, for any run. What must end is ended, and an ended run's after_run continues. The
 	// rest is left to the next process that serves the repo.
 	Hold bool
-	look time.Duration // see listen
+	// Look is the time between two looks whether the repo's socket is still there; 0: a minute.
+	Look time.Duration
 }
 
 // Repo is one repo's loop: one goroutine that decides on what the queue brings, turn by turn. Only the loop

@@ -76,7 +76,7 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 	if err != nil {
 		return err
 	}
-	l, err := listen(filepath.Join(state, SocketName), opt.look)
+	l, err := listen(filepath.Join(state, SocketName), opt.Look)
 	if err != nil {
 		return errors.Join(err, repo.core.log.Close())
 	}
@@ -145,8 +145,9 @@ type ServerOptions struct {
 	StateOf   func(ctx context.Context, root string) (string, error)
 	ReposFile string // the list of repos, JSON
 	// Web returns the page's address, with a code that logs a browser in once; nil: there is no page.
-	Web  func(context.Context) (string, error)
-	look time.Duration // see listen
+	Web func(context.Context) (string, error)
+	// Look is the time between two looks whether the daemon's socket is still there; 0: a minute.
+	Look time.Duration
 }
 
 // NewServer returns a daemon that serves nothing yet.
@@ -161,7 +162,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer lock.Release()
-	l, err := listen(filepath.Join(s.opt.Home, "daemon."+SocketName), s.opt.look)
+	l, err := listen(filepath.Join(s.opt.Home, "daemon."+SocketName), s.opt.Look)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 // again, and a daemon whose own folder is removed ends: no command would reach them, and what they record is lost.
 func TestSocketRemoved(t *testing.T) {
 	const look = time.Millisecond
-	s := newListed(t, func(string) RepoOptions { return RepoOptions{Config: engine.DefaultConfig, look: look} })
-	s.opt.look = look
+	s := newListed(t, func(string) RepoOptions { return RepoOptions{Config: engine.DefaultConfig, Look: look} })
+	s.opt.Look = look
 	s.add("repo", 1)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
