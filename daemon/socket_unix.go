@@ -99,8 +99,7 @@ type socket struct {
 func (l *socket) Accept() (net.Conn, error) {
 	for {
 		// All sockets wake together, at a multiple of look. Of a closed one Accept says so.
-		now := time.Now()
-		_ = l.SetDeadline(now.Add(now.Truncate(l.look).Add(l.look).Sub(now)))
+		_ = l.SetDeadline(time.Now().Truncate(l.look).Add(l.look))
 		c, err := l.UnixListener.Accept()
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			if !l.gone() {

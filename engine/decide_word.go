@@ -41,7 +41,7 @@ func (d *signalling) word(ev FileSeen, xs []reading) {
 	switch {
 	case why == "":
 		d.take(ev, x.run.ID, fmt.Sprintf("%s.%d", q.Step, q.Attempt), fmt.Sprintf("%s.%d-%s", x.gate.ID, q.N, ev.Name))
-	case ev.Human.Round == 0 && (x.outcome == OutcomeFail || x.outcome == OutcomeVeto): // it may be about this round
+	case ev.Human.Round == 0 && Refuses(x.outcome): // it may be about this round
 		d.unreadable(ev, []reading{x}, why)
 	default:
 		d.reject(ev, x.run.ID, why)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 
@@ -14,6 +13,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/retention"
+	"sluice/internal/workspace"
 	"sluice/journal"
 )
 
@@ -63,9 +63,8 @@ func auditVerify(ctx context.Context, a *app, args, against []string, signers st
 	if err != nil {
 		return err
 	}
-	if is, err := journal.Exists(p.State); err != nil || !is {
-		return cmp.Or(err, fault.Failed("`sluice run WORKFLOW` starts a first run",
-			"%s: no run yet, so there is nothing to verify", p.Root))
+	if err := recorded(p, "verify"); err != nil {
+		return err
 	}
 	notes := func() (map[string][]byte, error) {
 		repo, err := p.Open(ctx)
@@ -130,14 +129,23 @@ the fact's place in it), at, fact, sum (of the record). It can run beside the da
 	return cmd
 }
 
+// recorded returns an error if a repo has no journal, with what could be done to it.
+func recorded(p *workspace.Workspace, what string) error {
+	is, err := journal.Exists(p.State)
+	if err == nil && !is {
+		err = fault.Failed("`sluice run WORKFLOW` starts a first run", "%s: no run yet, so there is nothing to %s",
+			p.Root, what)
+	}
+	return err
+}
+
 func exportJournal(ctx context.Context, a *app, args []string) error {
 	p, err := a.place(ctx)
 	if err != nil {
 		return err
 	}
-	if is, err := journal.Exists(p.State); err != nil || !is {
-		return cmp.Or(err, fault.Failed("`sluice run WORKFLOW` starts a first run",
-			"%s: no run yet, so there is nothing to export", p.Root))
+	if err := recorded(p, "export"); err != nil {
+		return err
 	}
 	keep := func(journal.Record, int) bool { return true }
 	if len(args) > 0 {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -43,9 +42,8 @@ sluice audit verify --checkpoint then reports a journal that was cut or rewritte
 }
 
 func signCheckpoint(ctx context.Context, con *console.Console, p *workspace.Workspace, keyFile, out string) error {
-	if is, err := journal.Exists(p.State); err != nil || !is {
-		return cmp.Or(err, fault.Failed("`sluice run WORKFLOW` starts a first run",
-			"%s: no run yet, so there is nothing to sign", p.Root))
+	if err := recorded(p, "sign"); err != nil {
+		return err
 	}
 	rep, err := journal.Verify(p.State, journal.Options{})
 	if err != nil {

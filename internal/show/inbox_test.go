@@ -14,7 +14,7 @@ import (
 	"sluice/internal/workspace"
 )
 
-// TestInboxAsksAllReposAtOnce: daemons that hang are waited for together, and no repo that was not read is told empty.
+// TestInboxAsksAllReposAtOnce: it waits once for all daemons that hang, and calls no repo empty that it could not read.
 func TestInboxAsksAllReposAtOnce(t *testing.T) {
 	const repos = 3
 	base, err := os.MkdirTemp("", "in") // short: a socket's path has little room

@@ -65,8 +65,8 @@ func RevealLine(s string, most int) string {
 	return Clip(strings.Join(strings.Fields(Reveal(s)), " "), most)
 }
 
-// Cause is what an output of "stdout:" and "stderr:" says of a failure, on one line: the beginning and the end of what
-// went to stderr, else the last line.
+// Cause quotes the reason of a failure from a process's output, on one line: the beginning and the end of its part
+// below "stderr:", else the last line.
 func Cause(output string, most int) string {
 	if _, errs, ok := strings.Cut("\n"+output, "\nstderr:\n"); ok {
 		return ends(Reveal(errs), most, Clean)
@@ -74,13 +74,13 @@ func Cause(output string, most int) string {
 	return LastLine(output, most)
 }
 
-// LastLine is the last line of an output, at most most bytes of it.
+// LastLine returns the last line of an output, at most most bytes of it.
 func LastLine(output string, most int) string {
 	lines := strings.Split(strings.TrimSpace(Reveal(output)), "\n")
 	return RevealLine(lines[len(lines)-1], most)
 }
 
-// Brief is a reason without the output of a process below it, which ends many: its first line is quoted in the reason.
+// Brief returns a reason without the output of a process, which may follow it.
 func Brief(why string) string {
 	for _, output := range []string{"\n\nstdout:\n", "\n\nstderr:\n"} {
 		why, _, _ = strings.Cut(why, output)

@@ -73,12 +73,12 @@ type fileLook struct {
 	all   bool             // also what is being written
 }
 
-// sight is a file as it was seen. Since when is told by this machine's clock: the file's own time may be
+// sight is a file as it was seen. since is by this machine's clock: the file's own time may be
 // of a file server, whose clock is off.
 type sight struct {
-	stamp string
-	since time.Time
-	told  bool
+	stamp    string
+	since    time.Time
+	reported bool
 }
 
 // now reports the files that are new or have changed since the last look. soon: one of them was
@@ -102,7 +102,7 @@ func (l *fileLook) now(ctx context.Context, report func(name, digest string)) (s
 			was = sight{stamp: stamp, since: at}
 			l.known[name] = was
 		}
-		if was.told {
+		if was.reported {
 			continue
 		}
 		if !l.all && at.Sub(was.since) < quiet {
@@ -117,7 +117,7 @@ func (l *fileLook) now(ctx context.Context, report func(name, digest string)) (s
 			l.t.Logf("trigger files: %s: %v", name, err)
 			continue
 		}
-		was.told = true
+		was.reported = true
 		l.known[name] = was
 		report(name, digest)
 	}
