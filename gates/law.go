@@ -267,6 +267,12 @@ func (l Law) HasBeside(file string) (is, program bool) {
 	return program, program
 }
 
+// MayDecide reports whether a file, which git may ignore, is law or, if it is a link, can have law behind it.
+func (l Law) MayDecide(file string) bool {
+	is, _ := l.HasBeside(file)
+	return is || l.Above(file)
+}
+
 // Protects reports whether `protect` names a file.
 func (l Law) Protects(file string) bool { return anyMatches(l.rules[:l.protect], file) }
 

@@ -95,8 +95,7 @@ func (x *ground) OwnPaths(b tree.Begin) []string {
 
 func (x *ground) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Folder, error) {
 	l, err := x.law(ctx, j, b)
-	law := func(file string) bool { is, _ := l.HasBeside(file); return is || l.Above(file) } // a link may be ignored too
-	return tree.Folder{Repo: x.opt.Git, Top: b.Top, Own: x.OwnPaths(b), Law: law}, err
+	return tree.Folder{Repo: x.opt.Git, Top: b.Top, Own: x.OwnPaths(b), Law: l.MayDecide}, err
 }
 
 func (x *ground) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, error) {

@@ -63,8 +63,7 @@ func takingOf(ctx context.Context, b *bench, size int) (out []figure, err error)
 	}
 	law := gates.LawOf(&engine.Spec{Protect: []string{"test/**"}}, nil, nil, nil,
 		gates.Bases{Root: root, Top: c.dir, Dir: c.dir})
-	c.work = tree.Folder{Repo: repo, Top: c.dir,
-		Law: func(file string) bool { is, _ := law.HasBeside(file); return is || law.Above(file) }}
+	c.work = tree.Folder{Repo: repo, Top: c.dir, Law: law.MayDecide}
 	c.order = tree.Order{Run: "bench-1", Step: "A", N: 1, Base: head}
 	began := time.Now()
 	if c.was, err = c.work.Find(ctx, c.order); err != nil {
