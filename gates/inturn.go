@@ -17,26 +17,27 @@ type Unguarded struct {
 	Files []string
 }
 
-// InTurn returns what the shell scripts of a spec's judges start in turn and is not law, each file once. read returns
-// the text of a file if that is a shell script, and whether there is such a file in the checkout.
-func (l Law) InTurn(spec *engine.Spec, read func(file string) (script string, exists bool)) (out []Unguarded) {
+// InTurn returns what the scripts of a spec's judges start in turn and is not law, each file once. read returns the
+// shell text that a file has for the words of a judge's command, and whether there is such a file in the checkout.
+func (l Law) InTurn(spec *engine.Spec, read func(file string, words []string) (script string, exists bool)) (
+	out []Unguarded) {
 	said := map[string]bool{}
 	for _, judge := range judges(spec) {
 		of := Unguarded{Where: judge.where}
-		files := shells.Starts(judge.command.Words(), nil).Files
+		argv := judge.command.Words()
+		words := strings.Fields(strings.Join(argv, " "))
+		files := shells.Starts(argv, nil).Files
 		for turn := range maxTurns {
 			var next []string
 			for _, f := range files {
-				script, exists := read(f)
+				script, exists := read(f, words)
 				if is, _ := l.Has(f); exists && !is && turn > 0 && !said[f] {
 					said[f] = true
 					of.Files = append(of.Files, f)
 				}
 				for _, started := range shells.Script(script).Files {
-					rest, anywhere := strings.CutPrefix(started, "**/")
-					if next = append(next, rest); anywhere { // beside the script: "$(dirname "$0")"/x
-						next = append(next, path.Join(path.Dir(f), rest))
-					}
+					started = strings.TrimPrefix(started, "**/")                  // "$(dirname "$0")"/x
+					next = append(next, started, path.Join(path.Dir(f), started)) // where it runs is not known
 				}
 			}
 			files = next

@@ -18,6 +18,7 @@ import (
 	"sluice/internal/layout"
 	"sluice/internal/prompt"
 	"sluice/internal/settings"
+	"sluice/internal/shells"
 	"sluice/internal/text"
 	"sluice/internal/workspace"
 	"sluice/specs"
@@ -233,7 +234,8 @@ func RoleNotes(con *console.Console, file string, spec *engine.Spec) (out []Line
 // maxScript is the most that is read of a script that may start others.
 const maxScript = 64 << 10
 
-// LawNotes reports files that a judge's shell scripts start and that a step can change without a person being asked.
+// LawNotes reports files that a judge's scripts, make targets and npm scripts start and that a step can change without
+// a person being asked.
 func LawNotes(file string, spec *engine.Spec) (out []Line) {
 	root := rootOf(file)
 	repo, err := os.OpenRoot(root)
@@ -243,7 +245,9 @@ func LawNotes(file string, spec *engine.Spec) (out []Line) {
 	defer func() { _ = repo.Close() }()
 	src, _ := os.ReadFile(file) // it was just read; without it the place is not known
 	l := gates.LawOf(spec, nil, nil, nil, gates.Bases{Root: root, Top: root, Dir: root})
-	for _, u := range l.InTurn(spec, func(name string) (string, bool) { return shellScript(repo, name) }) {
+	for _, u := range l.InTurn(spec, func(name string, words []string) (string, bool) {
+		return shellText(repo, name, words)
+	}) {
 		id := u.Where[strings.LastIndexByte(u.Where, ' ')+1:]
 		out = append(out, Line{File: layout.ShortPath(file), Line: criterionLine(string(src), id, ""),
 			Message: fmt.Sprintf("%s: its scripts start %s, which a step can change unasked: name what judges under `protect`",
@@ -252,8 +256,9 @@ func LawNotes(file string, spec *engine.Spec) (out []Line) {
 	return out
 }
 
-// shellScript returns the text of a file of the repo, "" if it is no shell script, and whether there is such a file.
-func shellScript(repo *os.Root, name string) (string, bool) {
+// shellText returns what a shell runs of a file of the repo for the words of a command: all of a shell script, the
+// recipes of a Makefile, nothing of other files. It reports whether there is such a file.
+func shellText(repo *os.Root, name string, words []string) (string, bool) {
 	name = filepath.FromSlash(name)
 	info, err := repo.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -266,10 +271,10 @@ func shellScript(repo *os.Root, name string) (string, bool) {
 	defer func() { _ = f.Close() }()
 	head, err := io.ReadAll(io.LimitReader(f, maxScript))
 	first, _, _ := strings.Cut(string(head), "\n")
-	if err != nil || filepath.Ext(name) != ".sh" && !shebang().MatchString(first) {
-		return "", true
+	if err == nil && (filepath.Ext(name) == ".sh" || shebang().MatchString(first)) {
+		return string(head), true
 	}
-	return string(head), true
+	return shells.Recipes(name, string(head), words), true
 }
 
 // shebang is the first line of a shell script.

@@ -53,13 +53,14 @@ func TestJudgingNotes(t *testing.T) {
 }
 
 // TestLawNotes: what a judge's script starts is noted if a step can change it unasked, with the gate's line. Only shell
-// scripts are read, and nothing outside the repo.
+// scripts and recipes are read, and nothing outside the repo.
 func TestLawNotes(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
 		".workflow/specs/w.yaml": "workflow: {id: w}\nsteps:\n  - {id: a, run: x, gate: g}\ngates:\n" +
-			"  - {id: g, reviewer: {level: auto, run: [ci/gate]}, on_pass: {next_step: DONE}}\n",
+			"  - {id: g, reviewer: {level: auto, run: 'ci/gate && make check'}, on_pass: {next_step: DONE}}\n",
 		"ci/gate": "#!/bin/sh\ntools/check.py; ../out.sh; tools\n", "tools/check.py": "tools/other.py\n", "tools/other.py": "x\n",
+		"Makefile": "deploy:\n\ttools/other.py\ncheck:\n\t@tools/made.py\n", "tools/made.py": "",
 	} {
 		at := filepath.Join(root, filepath.FromSlash(name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o700), os.WriteFile(at, []byte(text), 0o600)); err != nil {
@@ -70,7 +71,7 @@ func TestLawNotes(t *testing.T) {
 	spec, faults := specs.LoadFile(file)
 	got := LawNotes(file, spec)
 	if len(faults) > 0 || len(got) != 1 || got[0].Line != 5 ||
-		!strings.HasPrefix(got[0].Message, "gate g: its scripts start tools/check.py, which a step can change unasked") {
+		!strings.HasPrefix(got[0].Message, "gate g: its scripts start tools/made.py, tools/check.py, which a step can change unasked") {
 		t.Errorf("%v %v", faults, got)
 	}
 }

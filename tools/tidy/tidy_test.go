@@ -141,7 +141,7 @@ var layers = map[string]struct{ own, only []string }{
 	// What is over, removed.
 	"internal/retention": {own: []string{"agents", "daemon", "engine", "internal/atomicfile", "internal/console", "internal/fault", "internal/ids", "internal/layout", "internal/text", "internal/workspace", "journal"}},
 	// The workflows of a repo, with all that a run of them reads.
-	"internal/workflows": {own: []string{"agents", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/ids", "internal/layout", "internal/prompt", "internal/settings", "internal/strictjson", "internal/stub", "internal/text", "internal/workspace", "specs"}},
+	"internal/workflows": {own: []string{"agents", "engine", "gates", "internal/atomicfile", "internal/console", "internal/fault", "internal/ids", "internal/layout", "internal/prompt", "internal/settings", "internal/shells", "internal/strictjson", "internal/stub", "internal/text", "internal/workspace", "specs"}},
 	// The live screens, of all repos and of one run. Their library belongs to one place.
 	"internal/tui": {own: []string{"internal/fault", "internal/health", "internal/text", "internal/console", "daemon", "engine", "internal/form", "internal/press", "internal/render"}, only: []string{"charm.land/bubbletea/v2", "github.com/charmbracelet/x/ansi"}},
 	// Foreign text as HTML: the one function that escapes.
