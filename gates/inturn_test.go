@@ -1,14 +1,17 @@
 package gates
 
 import (
+	"maps"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 
 	"sluice/engine"
+	"sluice/internal/shells"
 )
 
-// TestInTurn: what shell scripts of judges start in turn is named once, unless it is law.
+// TestInTurn: scripts that a judge's scripts start in turn are law, also new ones; other files are named once.
 func TestInTurn(t *testing.T) {
 	spec := &engine.Spec{Protect: []string{"ci/known.sh"}, Gates: []*engine.Gate{
 		{ID: "G", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: "./ci/gate.sh"}}},
@@ -19,21 +22,48 @@ func TestInTurn(t *testing.T) {
 		"ci/lib.sh":   "deep/a; ci/known.sh; tools/own.py",
 		"ci/other.sh": "tools/check.py; node ci/last.js",
 		"deep/a":      "deep/b",
-		"deep/b":      "deep/too-deep",
-		"ci/beside":   "", "tools/check.py": "", "ci/known.sh": "", "tools/own.py": "", "ci/last.js": "", "deep/too-deep": "",
+		"deep/b":      "deep/last; ci/new.sh",
+		"ci/beside":   "", "tools/check.py": "", "ci/known.sh": "", "tools/own.py": "", "ci/last.js": "", "deep/last": "",
 	}
 	l := LawOf(spec, nil, nil, nil, Bases{Root: "/r", Top: "/r", Dir: "/r"})
-	var got []string
-	for _, u := range l.InTurn(spec, func(f string, words []string) (string, bool) {
+	turn, err := l.InTurn(func(f string, words []string) (string, bool, error) {
 		if f == "ci/gate.sh" && !slices.Contains(words, "./ci/gate.sh") {
 			t.Errorf("words: %q", words)
 		}
 		text, is := scripts[f]
-		return text, is
-	}) {
+		return text, is, nil
+	})
+	if err != nil || len(turn.unknown) > 0 {
+		t.Fatal(err, turn.unknown)
+	}
+	l.Add(turn)
+	var got []string
+	for _, u := range turn.Others {
 		got = append(got, u.Where+": "+strings.Join(u.Files, " "))
 	}
-	if want := "gate G: ci/beside ci/lib.sh tools/check.py deep/a|gate H: ci/last.js"; strings.Join(got, "|") != want {
+	if want := "gate G: ci/beside tools/check.py deep/last|gate H: ci/last.js"; strings.Join(got, "|") != want {
 		t.Errorf("%s\nwant %s", strings.Join(got, "|"), want)
+	}
+	changed := slices.Sorted(maps.Keys(scripts))
+	if got := strings.Join(l.Guarded(append(changed, "ci/new.sh"), nil), " "); got !=
+		"ci/gate.sh ci/known.sh ci/lib.sh ci/other.sh deep/a deep/b tools/own.py ci/new.sh" {
+		t.Errorf("law: %s", got)
+	}
+}
+
+// TestInTurnHasBounds: what is not followed to its end asks a person.
+func TestInTurnHasBounds(t *testing.T) {
+	spec := &engine.Spec{Gates: []*engine.Gate{
+		{ID: "G", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: "ci/gate"}}}}}
+	for want, script := range map[string]func(f string) string{
+		"ci/gate: a text of more than 65536 bytes": func(string) string { return strings.Repeat("x;", shells.MaxText) },
+		"gate G starts too many files in turn":     func(f string) string { return "./" + path.Base(f) + "x" },
+	} {
+		l := LawOf(spec, nil, nil, nil, Bases{Root: "/r", Top: "/r", Dir: "/r"})
+		turn, err := l.InTurn(func(f string, _ []string) (string, bool, error) { return script(f), true, nil })
+		l.Add(turn)
+		if got := l.Guarded([]string{"src/x"}, nil); err != nil || len(got) != 1 || !strings.Contains(got[0], want) {
+			t.Errorf("%v %v, want %s", got, err, want)
+		}
 	}
 }

@@ -60,6 +60,7 @@ type Law struct {
 	programs started
 	below    []string // names of files that tools find in any folder by themselves; * is any text
 	unknown  []string // commands whose programs cannot be determined
+	sources  []source
 }
 
 // started are the files that a command starts, relative to the top of the checkout.
@@ -193,14 +194,14 @@ func LawOf(spec *engine.Spec, agents []Agent, settings []string, vars shells.Var
 		l.programs.put(pushStarts()...)
 	}
 	for _, judge := range judges(spec) {
-		l.starts(judge.where, shells.Starts(judge.command.Words(), vars))
+		l.starts(judge.where, judge.command.Words(), vars)
 	}
 	for _, a := range agents {
-		s := shells.Starts(a.Command, nil)
+		known := len(l.unknown)
+		l.starts("agents."+a.Name+".command", a.Command, nil)
 		if !a.Used {
-			s.Unknown = ""
+			l.unknown = l.unknown[:known]
 		}
-		l.starts("agents."+a.Name+".command", s)
 		l.settings.add(j, a.Named)
 	}
 	l.settings.add(j, settings)
@@ -215,20 +216,30 @@ type Agent struct {
 	Named   []string // files that those roles' arguments may name
 }
 
-func (l *Law) starts(where string, s shells.Started) {
+// starts adds what a command starts.
+func (l *Law) starts(where string, argv []string, vars shells.Vars) {
+	s := shells.Starts(argv, vars)
+	files := s.Files
+	for _, dir := range filepath.SplitList(l.at.Path) {
+		for _, name := range s.Programs {
+			files = append(files, filepath.Join(dir, name))
+		}
+	}
+	of := source{where: where, words: strings.Fields(strings.Join(argv, " "))}
+	for _, f := range files {
+		of.files = append(of.files, l.at.anywhere(f)...)
+	}
+	if len(of.files) > 0 {
+		l.sources = append(l.sources, of)
+	}
 	if s.Unknown != "" {
 		l.unknown = append(l.unknown, where+": "+s.Unknown)
 	}
-	l.programs.add(l.at, s.Files)
+	l.programs.add(l.at, files)
 	l.below = append(l.below, s.Below...)
 	for _, dir := range s.Modules {
 		for _, at := range l.at.places(dir) {
 			l.programs.imports(at)
-		}
-	}
-	for _, dir := range filepath.SplitList(l.at.Path) {
-		for _, name := range s.Programs {
-			l.programs.add(l.at, []string{filepath.Join(dir, name)})
 		}
 	}
 }

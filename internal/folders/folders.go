@@ -61,7 +61,7 @@ type ground struct {
 	placing sync.Mutex // held while a worktree is looked for and created
 	records git.Locks  // held while a folder's record changes
 
-	linksOf memo.Memo[string, map[string]string] // links of a tree -> what they are
+	lawBefore memo.Memo[string, lawBefore] // of a tree and the commands of a law
 
 	pointing sync.Mutex // held while runs/last changes
 	landing  sync.Mutex // held while a branch of a person's moves: each landing starts from the last one

@@ -14,6 +14,7 @@ import (
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
+	"sluice/internal/shells"
 	"sluice/internal/tree"
 )
 
@@ -104,13 +105,16 @@ func (x *ground) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, e
 		gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir, Path: x.opt.Path()}), err
 }
 
-// follow adds to the law what links lead to that were there before the run, and links that the work changed.
+// follow adds to the law what its programs start in turn and what links lead to, both as they were before the run, and
+// links that the work changed.
 func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, now []git.Change,
 	ignored []tree.Beside) error {
-	blobs, err := x.links(ctx, was.Found)
+	before, err := x.before(ctx, *l, was.Found)
 	if err != nil {
 		return err
 	}
+	l.Add(before.turn)
+	blobs := maps.Clone(before.links)
 	for _, ch := range now {
 		if ch.Old == git.ModeLink || ch.New == git.ModeLink {
 			blobs[ch.Path] = ""
@@ -131,30 +135,73 @@ func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, now 
 	})
 }
 
-// links returns the links of a commit, each with the object that says where it leads.
-func (x *ground) links(ctx context.Context, commit string) (map[string]string, error) {
-	of := map[string]string{}
+// lawBefore is what a tree adds to a law.
+type lawBefore struct {
+	links map[string]string // each with the object that says where it leads
+	turn  gates.Turn
+}
+
+// before returns what a commit adds to a law.
+func (x *ground) before(ctx context.Context, l gates.Law, commit string) (out lawBefore, err error) {
+	out.links = map[string]string{}
 	if commit == "" {
-		return of, nil
+		return out, nil
 	}
 	at, err := x.opt.Git.TreeOf(ctx, commit)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	if kept, ok := x.linksOf.Get(at); ok { // all attempts of a run are compared with the same
-		return maps.Clone(kept), nil
+	key := at + " " + l.Commands()
+	if kept, ok := x.lawBefore.Get(key); ok { // all attempts of a run are compared with the same
+		return kept, nil
 	}
 	entries, err := x.opt.Git.Entries(ctx, commit)
+	if err != nil {
+		return out, err
+	}
+	files := map[string]string{}
 	for _, e := range entries {
 		if e.Mode == git.ModeLink {
-			of[e.Path] = e.Object
+			out.links[e.Path] = e.Object
+		} else {
+			files[e.Path] = e.Object
 		}
 	}
-	if err == nil && len(of) <= maxLinks {
-		x.linksOf.Put(at, maps.Clone(of))
+	out.turn, err = l.InTurn(func(file string, words []string) (string, bool, error) {
+		at, err := x.behind(ctx, out.links, file)
+		if err != nil || files[at] == "" {
+			return "", false, err
+		}
+		text, err := git.BlobStart(ctx, x.opt.Git, files[at], shells.MaxFile)
+		return shells.TextOf(file, string(text), words), true, err
+	})
+	if err == nil && len(out.links) <= maxLinks {
+		x.lawBefore.Put(key, out)
 	}
-	return of, err
+	return out, err
 }
+
+// behind returns where a file is if links of its tree lead to it. One behind more than maxHops is nowhere.
+func (x *ground) behind(ctx context.Context, links map[string]string, file string) (string, error) {
+	for hop, i := 0, 0; i < len(file); i++ {
+		end := len(file)
+		if n := strings.IndexByte(file[i:], '/'); n >= 0 {
+			end = i + n
+		}
+		if i = end; links[file[:end]] == "" {
+			continue
+		}
+		written, err := git.BlobStart(ctx, x.opt.Git, links[file[:end]], maxLink)
+		if hop++; err != nil || hop > maxHops {
+			return "", err
+		}
+		file, i = path.Join(path.Dir(file[:end]), string(written), file[end:]), -1
+	}
+	return file, nil
+}
+
+// maxHops is the most links that lead one to another.
+const maxHops = 10
 
 // maxLinks limits the links of a tree that are kept in memory.
 const maxLinks = 1000

@@ -3,6 +3,7 @@ package shells
 import (
 	"encoding/json"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -13,9 +14,16 @@ type recipe struct {
 	needs []string // names that run with it
 }
 
-// Recipes returns the shell text that a Makefile or a package.json runs for the words of a command, with what its
-// targets need: for its first target if it is a Makefile and no word is a target. It returns "" for any other file.
-func Recipes(file, text string, words []string) string {
+// MaxFile is how much of a file [TextOf] needs, in bytes.
+const MaxFile = 1 << 20
+
+// TextOf returns what a shell runs of a file for the words of a command: all of a shell script; of a Makefile or a
+// package.json, what the words' targets run and need, or the first target's of a Makefile if no word is one; nothing of
+// other files.
+func TextOf(file, text string, words []string) string {
+	if first, _, _ := strings.Cut(text, "\n"); path.Ext(file) == ".sh" || shebang().MatchString(first) {
+		return text
+	}
 	var all map[string]*recipe
 	var first string
 	switch strings.ToLower(path.Base(file)) {
@@ -23,6 +31,9 @@ func Recipes(file, text string, words []string) string {
 		all, first = targets(text)
 	case "package.json":
 		all = npmScripts(text)
+	}
+	if len(text) >= MaxFile && all != nil {
+		return text // too long for [Script], which says so
 	}
 	found := func(name string) bool { return all[name] != nil }
 	if !slices.ContainsFunc(words, found) {
@@ -38,6 +49,9 @@ func Recipes(file, text string, words []string) string {
 	}
 	return out.String()
 }
+
+// shebang is the first line of a shell script.
+func shebang() *regexp.Regexp { return regexp.MustCompile(`^#!.*\b(ba|da|k|z)?sh\b`) }
 
 // targets returns the rules of a Makefile, as far as they can be read without make, and the name of the first.
 func targets(text string) (all map[string]*recipe, first string) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRecipes: of a Makefile and a package.json only what a command's words run is read, with what that needs.
-func TestRecipes(t *testing.T) {
+// TestTextOf: of a Makefile and a package.json only what a command's words run is read, with what that needs.
+func TestTextOf(t *testing.T) {
 	const makefile = "X := a:b\nY ?= 1\n.PHONY: check deploy\nall: ; @ci/all.sh\n" +
 		"check lint:: deps # gen\n\t@ci/check.sh $$HOME \\\n\t  more\n\t-$(MAKE) test\n\ndeploy:\n\tci/deploy.sh\n" +
 		"deps: check\n\tci/deps.sh\ntest:\n\tpython3 ci/test.py\n"
@@ -19,8 +19,11 @@ func TestRecipes(t *testing.T) {
 		{"package.json", npm, "npm ci", ""},
 		{"package.json", "{", "npm test", ""},
 		{"ci/other", makefile, "check", ""},
+		{"ci/x", "#!/usr/bin/env bash\nci/y", "check", "#!/usr/bin/env bash|ci/y"},
+		{"ci/x.sh", "ci/y", "check", "ci/y"},
+		{"ci/x.py", "#!/usr/bin/python3\nci/y", "check", ""},
 	} {
-		got := strings.Join(strings.FieldsFunc(Recipes(c.file, c.text, strings.Fields(c.words)),
+		got := strings.Join(strings.FieldsFunc(TextOf(c.file, c.text, strings.Fields(c.words)),
 			func(r rune) bool { return r == '\n' }), "|")
 		if got != c.want {
 			t.Errorf("%s, %s:\n%q\nwant %q", c.file, c.words, got, c.want)

@@ -25,7 +25,7 @@ type Started struct {
 
 // Bounds of what is looked at.
 const (
-	maxText   = 64 << 10 // bytes of a command
+	MaxText   = 64 << 10 // bytes of a command, or of a script
 	maxFiles  = 500
 	maxDirs   = 8
 	maxNested = 10 // commands that commands start
@@ -57,8 +57,8 @@ func Starts(argv []string, vars Vars) Started {
 		words[i] = vars.filled(a)
 		size += len(a)
 	}
-	if size > maxText {
-		s.unknown("more than %d bytes", maxText)
+	if size > MaxText {
+		s.unknown("more than %d bytes", MaxText)
 	} else {
 		s.command(line{words: words}, 0)
 	}
@@ -121,8 +121,8 @@ func (s *starts) unknown(format string, args ...any) {
 }
 
 func (s *starts) text(text string, depth int) {
-	if len(text) > maxText {
-		s.unknown("a text of more than %d bytes", maxText)
+	if len(text) > MaxText {
+		s.unknown("a text of more than %d bytes", MaxText)
 		return
 	}
 	lines, ok := lex(text, s.vars, depth)

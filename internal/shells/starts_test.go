@@ -92,7 +92,7 @@ esac
 		{text: `find . -name '*.sh' -exec sh {} \;`, unknown: `"…"`},
 		{text: `cd "$D" && make`, files: "**/GNUmakefile **/Makefile **/makefile GNUmakefile Makefile makefile"},
 		{text: strings.Repeat("$(", 50), unknown: "commands within commands"},
-		{text: strings.Repeat("x ", maxText), unknown: "more than"},
+		{text: strings.Repeat("x ", MaxText), unknown: "more than"},
 	} {
 		got := Starts([]string{"sh", "-c", c.text}, vars)
 		if files := strings.Join(got.Files, " "); files != c.files {

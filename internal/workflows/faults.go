@@ -231,9 +231,6 @@ func RoleNotes(con *console.Console, file string, spec *engine.Spec) (out []Line
 	return out
 }
 
-// maxScript is the most that is read of a script that may start others.
-const maxScript = 64 << 10
-
 // LawNotes reports files that a judge's scripts, make targets and npm scripts start and that a step can change without
 // a person being asked.
 func LawNotes(file string, spec *engine.Spec) (out []Line) {
@@ -245,9 +242,8 @@ func LawNotes(file string, spec *engine.Spec) (out []Line) {
 	defer func() { _ = repo.Close() }()
 	src, _ := os.ReadFile(file) // it was just read; without it the place is not known
 	l := gates.LawOf(spec, nil, nil, nil, gates.Bases{Root: root, Top: root, Dir: root})
-	for _, u := range l.InTurn(spec, func(name string, words []string) (string, bool) {
-		return shellText(repo, name, words)
-	}) {
+	turn, _ := l.InTurn(scriptsOf(repo)) // a file that cannot be read starts nothing here
+	for _, u := range turn.Others {
 		id := u.Where[strings.LastIndexByte(u.Where, ' ')+1:]
 		out = append(out, Line{File: layout.ShortPath(file), Line: criterionLine(string(src), id, ""),
 			Message: fmt.Sprintf("%s: its scripts start %s, which a step can change unasked: name what judges under `protect`",
@@ -256,29 +252,26 @@ func LawNotes(file string, spec *engine.Spec) (out []Line) {
 	return out
 }
 
-// shellText returns what a shell runs of a file of the repo for the words of a command: all of a shell script, the
-// recipes of a Makefile, nothing of other files. It reports whether there is such a file.
-func shellText(repo *os.Root, name string, words []string) (string, bool) {
-	name = filepath.FromSlash(name)
-	info, err := repo.Stat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return "", false
+// scriptsOf reads the shell text of files of a repo.
+func scriptsOf(repo *os.Root) gates.ReadScript {
+	return func(name string, words []string) (string, bool, error) {
+		name = filepath.FromSlash(name)
+		info, err := repo.Stat(name)
+		if err != nil || !info.Mode().IsRegular() {
+			return "", false, nil
+		}
+		f, err := repo.Open(name)
+		if err != nil {
+			return "", true, nil
+		}
+		defer func() { _ = f.Close() }()
+		text, err := io.ReadAll(io.LimitReader(f, shells.MaxFile))
+		if err != nil {
+			return "", true, nil
+		}
+		return shells.TextOf(name, string(text), words), true, nil
 	}
-	f, err := repo.Open(name)
-	if err != nil {
-		return "", true
-	}
-	defer func() { _ = f.Close() }()
-	head, err := io.ReadAll(io.LimitReader(f, maxScript))
-	first, _, _ := strings.Cut(string(head), "\n")
-	if err == nil && (filepath.Ext(name) == ".sh" || shebang().MatchString(first)) {
-		return string(head), true
-	}
-	return shells.Recipes(name, string(head), words), true
 }
-
-// shebang is the first line of a shell script.
-func shebang() *regexp.Regexp { return regexp.MustCompile(`^#!.*\b(ba|da|k|z)?sh\b`) }
 
 // JudgingNotes reports what nobody judges: criteria that no machine can check, of steps whose gates ask nobody, which
 // count as held; and what a list's tasks change in worktrees of their own, where its gate seems to judge it.

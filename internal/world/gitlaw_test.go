@@ -124,6 +124,32 @@ gates:
 	}
 }
 
+// TestScriptsInTurnAreLaw: what a gate's Makefile and scripts start in turn is law if it is a script too, as it was
+// before the run, also behind links. What else they start is the work.
+func TestScriptsInTurnAreLaw(t *testing.T) {
+	b := newBench(t, strings.Replace(plainSpec, "level: human", "level: auto, run: [make, check]", 1))
+	files := map[string]string{"build/Makefile": "check: deps\n\t@ci/check.sh\nother:\n\tci/other.sh\ndeps:\n\tnode src/x.js\n",
+		"tools/ci/check.sh": "cd ..; tools/deep && ./tools/new.sh\n", "tools/deep": "#!/bin/bash\ntrue\n", "tools/data": "x",
+		"src/x.js": "x", "tools/ci/other.sh": "true\n"}
+	for f, text := range files {
+		b.put(f, text)
+	}
+	b.sh("ln -s build/Makefile Makefile; ln -s tools/ci ci; git add -A; git commit -q -m before")
+	j := b.checkJob("A", 1)
+	b.begin(j)
+	for f := range files {
+		if f != "build/Makefile" {
+			b.put(f, "changed\n")
+		}
+	}
+	b.put("tools/new.sh", "new\n")
+	want := []string{"tools/ci/check.sh", "tools/deep", "tools/new.sh"}
+	c := b.carry(j).Check
+	if got := slices.Sorted(slices.Values(c.Protected)); c.Broken != "" || !slices.Equal(got, want) {
+		t.Errorf("%q %q\nwant %q", c.Broken, got, want)
+	}
+}
+
 // TestProgramsOfPathAreLaw: the PATH that counts is the daemon's.
 func TestProgramsOfPathAreLaw(t *testing.T) {
 	b := newBench(t, strings.Replace(plainSpec, "level: human", "level: auto, run: [lintx]", 1))
