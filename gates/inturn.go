@@ -20,9 +20,10 @@ type source struct {
 
 // Turn is what the files of the law's commands start in turn.
 type Turn struct {
-	scripts []string    // shell scripts, Makefiles and package.json files: law too
-	unknown []string    // why there may be more
-	Others  []Unguarded // files of which none is law
+	scripts []string         // from the top of the checkout: shell scripts, and others that a shell runs
+	started []shells.Started // by those
+	unknown []string         // why there may be more
+	Others  []Unguarded      // files of which none is law
 }
 
 // Unguarded are the files that a command's scripts start, and that a step may change without anybody being asked.
@@ -44,11 +45,12 @@ func (l Law) Commands() string {
 	return b.String()
 }
 
-// InTurn returns what the files of the law's commands start in turn.
-func (l Law) InTurn(read ReadScript) (t Turn, err error) {
-	said := map[string]bool{}
+// InTurn adds to the law what the files of its commands start in turn, if a shell runs it or a tool goes by it, and
+// returns it with the other files.
+func (l *Law) InTurn(read ReadScript) (t Turn, err error) {
+	var others []Unguarded
 	for _, s := range l.sources {
-		others := Unguarded{Where: s.where}
+		of := Unguarded{Where: s.where}
 		seen := map[string]bool{}
 		queue := slices.Clone(s.files)
 		for ; len(queue) > 0; queue = queue[1:] {
@@ -64,15 +66,11 @@ func (l Law) InTurn(read ReadScript) (t Turn, err error) {
 			if err != nil {
 				return t, err
 			}
-			is, _ := l.Has(name)
-			switch {
-			case is || said[name]:
-			case text != "" || !exists && path.Ext(name) == ".sh":
+			if text == "" && exists {
+				of.Files = append(of.Files, name)
+			} else if text != "" || path.Ext(name) == ".sh" {
 				t.scripts = append(t.scripts, name)
-			case exists:
-				others.Files = append(others.Files, name)
 			}
-			said[name] = true
 			started := shells.Script(text)
 			if len(text) > shells.MaxText {
 				t.unknown = append(t.unknown, name+": "+started.Unknown)
@@ -80,17 +78,31 @@ func (l Law) InTurn(read ReadScript) (t Turn, err error) {
 			for _, f := range started.Files {
 				queue = append(append(queue, l.at.anywhere(f)...), path.Join(path.Dir(name), strings.TrimPrefix(f, "**/")))
 			}
+			t.started = append(t.started, started)
 		}
-		if len(others.Files) > 0 {
-			t.Others = append(t.Others, others)
+		others = append(others, of)
+	}
+	l.Add(t)
+	said := map[string]bool{}
+	for _, of := range others {
+		of.Files = slices.DeleteFunc(of.Files, func(name string) bool {
+			is, _ := l.Has(name)
+			is, said[name] = is || said[name], true
+			return is
+		})
+		if len(of.Files) > 0 {
+			t.Others = append(t.Others, of)
 		}
 	}
 	return t, nil
 }
 
-// Add makes law what its commands start in turn.
+// Add adds what [Law.InTurn] returned for the same commands.
 func (l *Law) Add(t Turn) {
 	l.programs.put(t.scripts...)
+	for _, s := range t.started {
+		l.include(s, s.Settings)
+	}
 	for _, why := range t.unknown {
 		l.doubt(why)
 	}

@@ -11,7 +11,8 @@ import (
 	"sluice/internal/shells"
 )
 
-// TestInTurn: scripts that a judge's scripts start in turn are law, also new ones; other files are named once.
+// TestInTurn: scripts that a judge's scripts start in turn are law, also new ones, and what
+// tools go by there; other files are named once.
 func TestInTurn(t *testing.T) {
 	spec := &engine.Spec{Protect: []string{"ci/known.sh"}, Gates: []*engine.Gate{
 		{ID: "G", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: "./ci/gate.sh"}}},
@@ -20,10 +21,10 @@ func TestInTurn(t *testing.T) {
 	scripts := map[string]string{
 		"ci/gate.sh":  `cd "$(dirname "$0")/.." && . ci/lib.sh; "$(dirname "$0")"/beside && python3 tools/check.py && $X && tools/gone`,
 		"ci/lib.sh":   "deep/a; ci/known.sh; tools/own.py",
-		"ci/other.sh": "tools/check.py; node ci/last.js",
+		"ci/other.sh": "tools/check.py; node ci/last.js; npx jest; python3 ci/last.py",
 		"deep/a":      "deep/b",
 		"deep/b":      "deep/last; ci/new.sh",
-		"ci/beside":   "", "tools/check.py": "", "ci/known.sh": "", "tools/own.py": "", "ci/last.js": "", "deep/last": "",
+		"ci/beside":   "", "tools/check.py": "", "ci/known.sh": "", "tools/own.py": "", "ci/last.js": "", "ci/last.py": "", "jest.config.js": "", "sub/package.json": "", "ci/json.py": "", "deep/last": "",
 	}
 	l := LawOf(spec, nil, nil, nil, Bases{Root: "/r", Top: "/r", Dir: "/r"})
 	turn, err := l.InTurn(func(f string, words []string) (string, bool, error) {
@@ -36,18 +37,22 @@ func TestInTurn(t *testing.T) {
 	if err != nil || len(turn.unknown) > 0 {
 		t.Fatal(err, turn.unknown)
 	}
-	l.Add(turn)
 	var got []string
 	for _, u := range turn.Others {
 		got = append(got, u.Where+": "+strings.Join(u.Files, " "))
 	}
-	if want := "gate G: ci/beside tools/check.py deep/last|gate H: ci/last.js"; strings.Join(got, "|") != want {
+	if want := "gate G: ci/beside tools/check.py deep/last|gate H: ci/last.js ci/last.py"; strings.Join(got, "|") != want {
 		t.Errorf("%s\nwant %s", strings.Join(got, "|"), want)
 	}
 	changed := slices.Sorted(maps.Keys(scripts))
 	if got := strings.Join(l.Guarded(append(changed, "ci/new.sh"), nil), " "); got !=
-		"ci/gate.sh ci/known.sh ci/lib.sh ci/other.sh deep/a deep/b tools/own.py ci/new.sh" {
+		"ci/gate.sh ci/json.py ci/known.sh ci/lib.sh ci/other.sh deep/a deep/b jest.config.js sub/package.json tools/own.py ci/new.sh" {
 		t.Errorf("law: %s", got)
+	}
+	again := LawOf(spec, nil, nil, nil, l.at)
+	again.Add(turn)
+	if want, got := l.Guarded(changed, nil), again.Guarded(changed, nil); !slices.Equal(got, want) {
+		t.Errorf("added again: %s", got)
 	}
 }
 
@@ -60,8 +65,7 @@ func TestInTurnHasBounds(t *testing.T) {
 		"gate G starts too many files in turn":     func(f string) string { return "./" + path.Base(f) + "x" },
 	} {
 		l := LawOf(spec, nil, nil, nil, Bases{Root: "/r", Top: "/r", Dir: "/r"})
-		turn, err := l.InTurn(func(f string, _ []string) (string, bool, error) { return script(f), true, nil })
-		l.Add(turn)
+		_, err := l.InTurn(func(f string, _ []string) (string, bool, error) { return script(f), true, nil })
 		if got := l.Guarded([]string{"src/x"}, nil); err != nil || len(got) != 1 || !strings.Contains(got[0], want) {
 			t.Errorf("%v %v, want %s", got, err, want)
 		}

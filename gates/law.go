@@ -219,29 +219,39 @@ type Agent struct {
 // starts adds what a command starts.
 func (l *Law) starts(where string, argv []string, vars shells.Vars) {
 	s := shells.Starts(argv, vars)
-	files := s.Files
-	for _, dir := range filepath.SplitList(l.at.Path) {
-		for _, name := range s.Programs {
-			files = append(files, filepath.Join(dir, name))
-		}
+	if s.Unknown != "" {
+		l.unknown = append(l.unknown, where+": "+s.Unknown)
 	}
 	of := source{where: where, words: strings.Fields(strings.Join(argv, " "))}
-	for _, f := range files {
+	for _, f := range l.include(s, s.Files) {
 		of.files = append(of.files, l.at.anywhere(f)...)
 	}
 	if len(of.files) > 0 {
 		l.sources = append(l.sources, of)
 	}
-	if s.Unknown != "" {
-		l.unknown = append(l.unknown, where+": "+s.Unknown)
+}
+
+// include adds files that are started, with what the programs of that command find by themselves. It returns the files
+// and those programs that PATH may find in the checkout.
+func (l *Law) include(s shells.Started, files []string) []string {
+	files = slices.Clip(files) // the caller's stay as they are
+	for _, dir := range filepath.SplitList(l.at.Path) {
+		for _, name := range s.Programs {
+			files = append(files, filepath.Join(dir, name))
+		}
 	}
 	l.programs.add(l.at, files)
-	l.below = append(l.below, s.Below...)
+	for _, name := range s.Below {
+		if !slices.Contains(l.below, name) {
+			l.below = append(l.below, name)
+		}
+	}
 	for _, dir := range s.Modules {
 		for _, at := range l.at.places(dir) {
 			l.programs.imports(at)
 		}
 	}
+	return files
 }
 
 // Has reports whether a file, named from the top of its checkout, is law, and whether only as a

@@ -104,20 +104,20 @@ func TestGuardedBelow(t *testing.T) {
 	}
 }
 
-// TestGuardedModules: what Python imports from the folder of a script, in place of its own library, is law, whatever the
-// file is made of; a module of another name is not, nor one in another folder.
+// TestGuardedModules: what Python imports from the folder of a script, in place of its own library or a test tool, is law,
+// whatever the file is made of; a module of another name is not, nor one in another folder.
 func TestGuardedModules(t *testing.T) {
 	files := strings.Fields("json.py json/__init__.py json/a.py ssl.cpython-313-x86_64-linux-gnu.so _socket.abi3.so app.py " +
-		"tools/json.py tools/re.pyc tools/enum/__init__.py tools/help.py tools/__init__.py app/types.py json.txt")
+		"tools/json.py tools/re.pyc tools/enum/__init__.py tools/help.py tools/__init__.py app/types.py json.txt pluggy.py yaml/__init__.py tools/yaml.py")
 	for command, want := range map[string]string{
-		"python3 tools/check.py out.txt":   "tools/json.py tools/re.pyc tools/enum/__init__.py",
-		"cd app && python ../tools/a.py":   "tools/json.py tools/re.pyc tools/enum/__init__.py",
-		"./tools/check.py":                 "tools/json.py tools/re.pyc tools/enum/__init__.py",
-		"uv run python -m checks":          "json.py json/__init__.py ssl.cpython-313-x86_64-linux-gnu.so _socket.abi3.so",
-		"python3 -c 'open(1)'":             "json.py json/__init__.py ssl.cpython-313-x86_64-linux-gnu.so _socket.abi3.so",
+		"python3 tools/check.py out.txt":   "tools/json.py tools/re.pyc tools/enum/__init__.py tools/yaml.py",
+		"cd app && python ../tools/a.py":   "tools/json.py tools/re.pyc tools/enum/__init__.py tools/yaml.py",
+		"./tools/check.py":                 "tools/json.py tools/re.pyc tools/enum/__init__.py tools/yaml.py",
+		"uv run python -m checks":          "json.py json/__init__.py ssl.cpython-313-x86_64-linux-gnu.so _socket.abi3.so pluggy.py yaml/__init__.py",
+		"python3 -c 'open(1)'":             "json.py json/__init__.py ssl.cpython-313-x86_64-linux-gnu.so _socket.abi3.so pluggy.py yaml/__init__.py",
 		"python3 -I tools/check.py":        "",
 		"python3 -BP -m checks":            "",
-		"python3 -c 'import app'":          "json.py json/__init__.py ssl.cpython-313-x86_64-linux-gnu.so _socket.abi3.so app.py",
+		"python3 -c 'import app'":          "json.py json/__init__.py ssl.cpython-313-x86_64-linux-gnu.so _socket.abi3.so app.py pluggy.py yaml/__init__.py",
 		"sh tools/check.sh && go test ./a": "",
 	} {
 		spec := &engine.Spec{Gates: []*engine.Gate{{Reviewer: engine.Reviewer{Run: &engine.Command{Shell: command}}}}}

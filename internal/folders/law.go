@@ -109,11 +109,10 @@ func (x *ground) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, e
 // links that the work changed.
 func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, now []git.Change,
 	ignored []tree.Beside) error {
-	before, err := x.before(ctx, *l, was.Found)
+	before, err := x.before(ctx, l, was.Found)
 	if err != nil {
 		return err
 	}
-	l.Add(before.turn)
 	blobs := maps.Clone(before.links)
 	for _, ch := range now {
 		if ch.Old == git.ModeLink || ch.New == git.ModeLink {
@@ -141,8 +140,8 @@ type lawBefore struct {
 	turn  gates.Turn
 }
 
-// before returns what a commit adds to a law.
-func (x *ground) before(ctx context.Context, l gates.Law, commit string) (out lawBefore, err error) {
+// before adds to a law what its programs start in turn in a commit, and returns the commit's links.
+func (x *ground) before(ctx context.Context, l *gates.Law, commit string) (out lawBefore, err error) {
 	out.links = map[string]string{}
 	if commit == "" {
 		return out, nil
@@ -153,6 +152,7 @@ func (x *ground) before(ctx context.Context, l gates.Law, commit string) (out la
 	}
 	key := at + " " + l.Commands()
 	if kept, ok := x.lawBefore.Get(key); ok { // all attempts of a run are compared with the same
+		l.Add(kept.turn)
 		return kept, nil
 	}
 	entries, err := x.opt.Git.Entries(ctx, commit)

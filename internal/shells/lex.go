@@ -141,20 +141,6 @@ func (l *lexer) quoted(end rune) bool {
 	return ok
 }
 
-// known are variables whose value is given, is where commands run, or outside of the repo.
-func (v Vars) known(name string) (string, bool) {
-	if value, ok := v[name]; ok {
-		return strings.ReplaceAll(value, string(hole), "?"), true
-	}
-	switch name {
-	case "PWD", "SLUICE_ROOT":
-		return ".", true
-	case "HOME":
-		return "~", true
-	}
-	return "", false
-}
-
 // expansion reads what begins with $ or a backquote.
 func (l *lexer) expansion() bool {
 	if l.peek(0) == '`' {

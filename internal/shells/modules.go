@@ -8,11 +8,26 @@ func ModuleEnds() [6]string {
 	return [...]string{".py", ".pyc", ".so", "/__init__.py", "/__init__.pyc", "/__init__.so"}
 }
 
-// OwnModule reports whether a module is of Python's own library. A file of that name in the folder of a script comes
-// before the library's.
+// OwnModule reports whether a module is of Python's own library, or of the tools that test and check with what these
+// import. A file of that name in the folder of a script comes before them.
 func OwnModule(name string) bool {
-	return !strings.Contains(name, " ") && strings.Contains(ownModules, " "+name+" ")
+	return !strings.Contains(name, " ") && strings.Contains(ownModules+toolModules, " "+name+" ")
 }
+
+// toolModules are those of pytest and its common plugins, of coverage, linters, type checkers and runners, and of
+// libraries that checks often read files with, as their packages list what they need.
+const toolModules = " " +
+	"_pytest _yaml allure allure_pytest annotated_types anyio argcomplete asgiref astroid attr attrs bandit " +
+	"behave black blib2to3 build cachetools certifi cfgv chardet charset_normalizer click colorama colorlog " +
+	"coverage cucumber_tag_expressions dependency_groups dill distlib django exceptiongroup execnet faker " +
+	"filelock flake8 flaky freezegun hypothesis identify idna importlib_metadata iniconfig isort jinja2 " +
+	"jsonschema jsonschema_specifications librt markdown_it markupsafe mccabe mdurl mypy mypy_extensions mypyc " +
+	"nodeenv nose2 nox packaging parse parse_type pathspec pkg_resources platformdirs pluggy pre_commit py " +
+	"pycodestyle pydantic pydantic_core pydocstyle pyflakes pygments pylint pyproject_api pyproject_hooks pyright " +
+	"pytest pytest_asyncio pytest_benchmark pytest_cov pytest_django pytest_metadata pytest_mock pytest_randomly " +
+	"pytest_rerunfailures pytest_timeout pytokens referencing requests responses rich robot rpds ruff setuptools " +
+	"six snowballstemmer sortedcontainers sqlparse stevedore syrupy testtools toml tomli tomli_w tomlkit tox " +
+	"twisted typing_extensions urllib3 virtualenv wheel xdist yaml zipp zope "
 
 // ownModules are those of CPython 3.9 to 3.14 (sys.stdlib_module_names), without those that are built into the program
 // everywhere or are for one system only.

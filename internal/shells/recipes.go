@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// recipe is what a name of a Makefile or a package.json runs.
+// recipe is what a name of a Makefile, a justfile or a package.json runs.
 type recipe struct {
 	text  string   // shell
 	needs []string // names that run with it
@@ -17,9 +17,9 @@ type recipe struct {
 // MaxFile is how much of a file [TextOf] needs, in bytes.
 const MaxFile = 1 << 20
 
-// TextOf returns what a shell runs of a file for the words of a command: all of a shell script; of a Makefile or a
-// package.json, what the words' targets run and need, or the first target's of a Makefile if no word is one; nothing of
-// other files.
+// TextOf returns what a shell runs of a file for the words of a command: all of a shell script; of a Makefile, a
+// justfile or a package.json, what the words' targets run and need, or the first target if none of them is one; nothing
+// of other files.
 func TextOf(file, text string, words []string) string {
 	if first, _, _ := strings.Cut(text, "\n"); path.Ext(file) == ".sh" || shebang().MatchString(first) {
 		return text
@@ -28,7 +28,9 @@ func TextOf(file, text string, words []string) string {
 	var first string
 	switch strings.ToLower(path.Base(file)) {
 	case "makefile", "gnumakefile":
-		all, first = targets(text)
+		all, first = targets(text, "\t")
+	case "justfile", ".justfile":
+		all, first = targets(text, "\t ")
 	case "package.json":
 		all = npmScripts(text)
 	}
@@ -53,12 +55,13 @@ func TextOf(file, text string, words []string) string {
 // shebang is the first line of a shell script.
 func shebang() *regexp.Regexp { return regexp.MustCompile(`^#!.*\b(ba|da|k|z)?sh\b`) }
 
-// targets returns the rules of a Makefile, as far as they can be read without make, and the name of the first.
-func targets(text string) (all map[string]*recipe, first string) {
+// targets returns the rules of a Makefile or justfile, as far as they can be read without make, and the name of the
+// first. A line that begins with one of the blanks is of a recipe.
+func targets(text, blanks string) (all map[string]*recipe, first string) {
 	all = map[string]*recipe{}
 	var of []*recipe
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
-		if command, is := strings.CutPrefix(line, "\t"); is {
+		if command := strings.TrimLeft(line, blanks); command != line {
 			for _, r := range of {
 				r.text += shellOf(command)
 			}
@@ -66,7 +69,7 @@ func targets(text string) (all map[string]*recipe, first string) {
 		}
 		line, _, _ = strings.Cut(line, "#")
 		names, needs, is := strings.Cut(line, ":")
-		if !is || strings.Contains(names, "=") || strings.HasPrefix(strings.TrimLeft(needs, ":"), "=") {
+		if !is || blanks == "\t" && strings.Contains(names, "=") || strings.HasPrefix(strings.TrimLeft(needs, ":"), "=") {
 			continue
 		}
 		of = nil

@@ -16,6 +16,7 @@ func TestTextOf(t *testing.T) {
 		{"sub/GNUmakefile", makefile, "make deploy", "ci/deploy.sh"},
 		{"Makefile", makefile, "make", "ci/all.sh"},
 		{"package.json", npm, "npm test", "npm run unit && node ci/t.js|ci/pre.sh|ci/unit"},
+		{"justfile", "check level='1': deps\n    @ci/check {{level}}\ndeps:\n  ci/deps\n", "just", "ci/check {{level}}|ci/deps"},
 		{"package.json", npm, "npm ci", ""},
 		{"package.json", "{", "npm test", ""},
 		{"ci/other", makefile, "check", ""},

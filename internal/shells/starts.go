@@ -12,6 +12,8 @@ type Started struct {
 	// Files are paths from where the command runs: programs, scripts, and what a well-known tool goes by. One that begins
 	// with **/ lies in a folder that is not known; one that ends with /** is all of a folder. Absolute ones stay so.
 	Files []string
+	// Settings are those of Files that a well-known tool goes by.
+	Settings []string
 	// Below are names of files that count in any folder of the work: a tool finds them by itself. * is any text; one that
 	// ends with /** is all of a folder.
 	Below []string
@@ -30,22 +32,6 @@ const (
 	maxDirs   = 8
 	maxNested = 10 // commands that commands start
 )
-
-// Vars are environment variables whose value is known.
-type Vars map[string]string
-
-// VarName is the environment variable that has a run's var.
-func VarName(name string) string {
-	return "SLUICE_VAR_" + strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-			return r
-		}
-		return '_'
-	}, name)
-}
 
 // Starts returns what an argument list starts. In an argument, ${{ … }} stands for what is not
 // known yet, but a var that vars has.
@@ -70,25 +56,6 @@ func Script(text string) Started {
 	s := &starts{dirs: []string{"."}}
 	s.text(strings.ReplaceAll(text, string(hole), "?"), 0)
 	return s.done()
-}
-
-// filled replaces the expressions of a spec.
-func (v Vars) filled(a string) string {
-	a = strings.ReplaceAll(a, string(hole), "?")
-	for {
-		before, rest, ok := strings.Cut(a, "${{")
-		if !ok {
-			return a
-		}
-		inner, after, _ := strings.Cut(rest, "}}")
-		value := string(hole)
-		if name, ok := strings.CutPrefix(strings.TrimSpace(inner), "vars."); ok && v != nil {
-			if known, ok := v[VarName(name)]; ok {
-				value = strings.NewReplacer(string(hole), "?", "${{", "?").Replace(known)
-			}
-		}
-		a = before + value + after
-	}
 }
 
 type starts struct {
@@ -137,32 +104,46 @@ func (s *starts) text(text string, depth int) {
 
 // file adds a file as a command names it.
 func (s *starts) file(name string) {
+	for _, at := range s.places(name) {
+		if len(s.Files) >= maxFiles {
+			s.unknown("more than %d files", maxFiles)
+			return
+		}
+		if !slices.Contains(s.Files, at) {
+			s.Files = append(s.Files, at)
+		}
+	}
+}
+
+// setting adds a file that a tool goes by.
+func (s *starts) setting(name string) {
+	s.file(name)
+	s.Settings = append(s.Settings, s.places(name)...)
+}
+
+// places returns where a file may be that a command names.
+func (s *starts) places(name string) (out []string) {
 	before, rest, open := strings.Cut(name, string(hole))
 	switch {
 	case name == "" || strings.HasPrefix(name, "~"):
-		return // of the person's home
-	case len(s.Files) >= maxFiles:
-		s.unknown("more than %d files", maxFiles)
-		return
+		return nil // of the person's home
 	case open && strings.Contains(before, "/"):
 		name = before[:strings.LastIndexByte(before, '/')+1] + "**"
 	case open:
 		after := rest[strings.LastIndexByte(rest, hole)+1:]
 		if before != "" || !strings.HasPrefix(after, "/") || path.Clean(after) == "/" {
 			s.unknown("what %q stands for", name)
-			return
+			return nil
 		}
 		name = "**" + path.Clean(after)
 	}
 	if path.IsAbs(name) || strings.HasPrefix(name, "**/") {
-		s.Files = append(s.Files, path.Clean(name))
-		return
+		return []string{path.Clean(name)}
 	}
 	for _, dir := range s.dirs {
-		if at := path.Join(dir, name); !slices.Contains(s.Files, at) {
-			s.Files = append(s.Files, at)
-		}
+		out = append(out, path.Join(dir, name))
 	}
+	return out
 }
 
 // program adds a program as a command names it.

@@ -46,7 +46,7 @@ func (s *starts) tool(t tool, args []string, depth int) {
 		if t.below {
 			s.below(f)
 		}
-		if s.file(f); f == "package.json" {
+		if s.setting(f); f == "package.json" {
 			s.below(nodeModules)
 		}
 	}
@@ -111,7 +111,7 @@ func (s *starts) option(t tool, a string, rest []string) {
 	case slices.Contains(t.dir, option):
 		s.enter(value)
 	case slices.Contains(t.file, option):
-		s.file(value)
+		s.setting(value)
 	}
 }
 

@@ -124,13 +124,13 @@ gates:
 	}
 }
 
-// TestScriptsInTurnAreLaw: what a gate's Makefile and scripts start in turn is law if it is a script too, as it was
-// before the run, also behind links. What else they start is the work.
+// TestScriptsInTurnAreLaw: what a gate's Makefile and scripts start in turn, as it was before the run and also behind
+// links, is law if it is a script too or what a tool goes by. What else they start is the work.
 func TestScriptsInTurnAreLaw(t *testing.T) {
 	b := newBench(t, strings.Replace(plainSpec, "level: human", "level: auto, run: [make, check]", 1))
 	files := map[string]string{"build/Makefile": "check: deps\n\t@ci/check.sh\nother:\n\tci/other.sh\ndeps:\n\tnode src/x.js\n",
-		"tools/ci/check.sh": "cd ..; tools/deep && ./tools/new.sh\n", "tools/deep": "#!/bin/bash\ntrue\n", "tools/data": "x",
-		"src/x.js": "x", "tools/ci/other.sh": "true\n"}
+		"tools/ci/check.sh": "cd ..; tools/deep && ./tools/new.sh\nnpx jest; npx eslint .\n", "tools/deep": "#!/bin/bash\ntrue\n", "tools/data": "x",
+		"src/x.js": "x", "jest.config.js": "x", "src/.eslintrc.json": "{}", "tools/ci/other.sh": "true\n"}
 	for f, text := range files {
 		b.put(f, text)
 	}
@@ -143,7 +143,7 @@ func TestScriptsInTurnAreLaw(t *testing.T) {
 		}
 	}
 	b.put("tools/new.sh", "new\n")
-	want := []string{"tools/ci/check.sh", "tools/deep", "tools/new.sh"}
+	want := []string{"jest.config.js", "src/.eslintrc.json", "tools/ci/check.sh", "tools/deep", "tools/new.sh"}
 	c := b.carry(j).Check
 	if got := slices.Sorted(slices.Values(c.Protected)); c.Broken != "" || !slices.Equal(got, want) {
 		t.Errorf("%q %q\nwant %q", c.Broken, got, want)

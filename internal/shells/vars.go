@@ -1,0 +1,52 @@
+package shells
+
+import "strings"
+
+// Vars are environment variables whose value is known.
+type Vars map[string]string
+
+// VarName is the environment variable that has a run's var.
+func VarName(name string) string {
+	return "SLUICE_VAR_" + strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// filled replaces the expressions of a spec.
+func (v Vars) filled(a string) string {
+	a = strings.ReplaceAll(a, string(hole), "?")
+	for {
+		before, rest, ok := strings.Cut(a, "${{")
+		if !ok {
+			return a
+		}
+		inner, after, _ := strings.Cut(rest, "}}")
+		value := string(hole)
+		if name, ok := strings.CutPrefix(strings.TrimSpace(inner), "vars."); ok && v != nil {
+			if known, ok := v[VarName(name)]; ok {
+				value = strings.NewReplacer(string(hole), "?", "${{", "?").Replace(known)
+			}
+		}
+		a = before + value + after
+	}
+}
+
+// known are variables whose value is given, is where commands run, or outside of the repo.
+func (v Vars) known(name string) (string, bool) {
+	if value, ok := v[name]; ok {
+		return strings.ReplaceAll(value, string(hole), "?"), true
+	}
+	switch name {
+	case "PWD", "SLUICE_ROOT":
+		return ".", true
+	case "HOME":
+		return "~", true
+	}
+	return "", false
+}
