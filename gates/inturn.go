@@ -8,7 +8,7 @@ import (
 	"sluice/internal/shells"
 )
 
-// maxTurn is how many files of a command are looked at for what they start in turn.
+// maxTurn is how often a command's files are looked at for what they start in turn.
 const maxTurn = 1000
 
 // source is a command of which the law knows what it starts.
@@ -32,9 +32,8 @@ type Unguarded struct {
 	Files []string
 }
 
-// ReadScript returns the shell text that a file of the checkout has for the words of a command, as [shells.TextOf]
-// does. exists reports whether there is such a file.
-type ReadScript func(file string, words []string) (script string, exists bool, err error)
+// ReadFile returns the first [shells.MaxFile] bytes of a file of the checkout, and whether it is there.
+type ReadFile func(file string) (text string, exists bool, err error)
 
 // Commands names the law's commands that start files of the checkout: the same name, the same commands.
 func (l Law) Commands() string {
@@ -47,41 +46,16 @@ func (l Law) Commands() string {
 
 // InTurn adds to the law what the files of its commands start in turn, if a shell runs it or a tool goes by it, and
 // returns it with the other files.
-func (l *Law) InTurn(read ReadScript) (t Turn, err error) {
-	var others []Unguarded
-	for _, s := range l.sources {
-		of := Unguarded{Where: s.where}
-		seen := map[string]bool{}
-		queue := slices.Clone(s.files)
-		for ; len(queue) > 0; queue = queue[1:] {
-			name := queue[0]
-			if seen[name] {
-				continue
-			}
-			if seen[name] = true; len(seen) > maxTurn {
-				t.unknown = append(t.unknown, s.where+" starts too many files in turn")
-				break
-			}
-			text, exists, err := read(name, s.words)
-			if err != nil {
-				return t, err
-			}
-			if text == "" && exists {
-				of.Files = append(of.Files, name)
-			} else if text != "" || path.Ext(name) == ".sh" {
-				t.scripts = append(t.scripts, name)
-			}
-			started := shells.Script(text)
-			if len(text) > shells.MaxText {
-				t.unknown = append(t.unknown, name+": "+started.Unknown)
-			}
-			for _, f := range started.Files {
-				queue = append(append(queue, l.at.anywhere(f)...), path.Join(path.Dir(name), strings.TrimPrefix(f, "**/")))
-			}
-			t.started = append(t.started, started)
+func (l *Law) InTurn(read ReadFile) (t Turn, err error) {
+	w := walk{at: l.at, read: read, files: map[string]*file{}}
+	others := make([]Unguarded, len(l.sources))
+	for i, s := range l.sources {
+		others[i].Where = s.where
+		if others[i].Files, err = w.from(s); err != nil {
+			return t, err
 		}
-		others = append(others, of)
 	}
+	t = w.Turn
 	l.Add(t)
 	said := map[string]bool{}
 	for _, of := range others {
@@ -95,6 +69,91 @@ func (l *Law) InTurn(read ReadScript) (t Turn, err error) {
 		}
 	}
 	return t, nil
+}
+
+// walk follows what commands start.
+type walk struct {
+	Turn
+	at    Bases
+	read  ReadFile
+	files map[string]*file
+}
+
+type file struct {
+	text   string
+	exists bool
+}
+
+// from follows a command. It returns the files that no shell runs.
+func (w *walk) from(s source) (others []string, err error) {
+	words := map[string]bool{}
+	for _, word := range s.words {
+		words[word] = true
+	}
+	looks := 0
+	for known := -1; known < len(words); { // until the scripts name no more targets
+		known = len(words)
+		others = nil
+		seen := map[string]bool{}
+		queue := slices.Clone(s.files)
+		for ; len(queue) > 0; queue = queue[1:] {
+			name := queue[0]
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			if looks++; looks > maxTurn {
+				w.unknown = append(w.unknown, s.where+" starts too many files in turn")
+				return others, nil
+			}
+			text, exists, err := w.open(name, words)
+			switch {
+			case err != nil:
+				return nil, err
+			case text != "":
+				queue = append(queue, w.follow(name, text, words)...)
+			case path.Ext(name) == ".sh": // empty, or not there yet
+				w.scripts = append(w.scripts, name)
+			case exists:
+				others = append(others, name)
+			}
+		}
+	}
+	return others, nil
+}
+
+// open returns what a shell runs of a file, and whether that is there.
+func (w *walk) open(name string, words map[string]bool) (string, bool, error) {
+	f := w.files[name]
+	if f == nil {
+		text, exists, err := w.read(name)
+		if err != nil {
+			return "", false, err
+		}
+		f = &file{text, exists}
+		w.files[name] = f
+	}
+	return shells.TextOf(name, f.text, words), f.exists, nil
+}
+
+// follow adds what a shell runs of a file to the turn, and its words to those of the command. It returns what is
+// started: where that is from is not known, so it may be beside the file too.
+func (w *walk) follow(name, text string, words map[string]bool) (files []string) {
+	w.scripts = append(w.scripts, name)
+	started := shells.Script(text)
+	if len(text) > shells.MaxText {
+		w.unknown = append(w.unknown, name+": "+started.Unknown)
+	}
+	w.started = append(w.started, started)
+	for _, word := range shells.Words(text) {
+		if !strings.Contains(word, "$") {
+			words[word] = true
+		}
+	}
+	for _, f := range started.Files {
+		files = append(append(files, w.at.anywhere(f)...), path.Join(path.Dir(name), strings.TrimPrefix(f, "**/")))
+	}
+	return files
 }
 
 // Add adds what [Law.InTurn] returned for the same commands.

@@ -222,7 +222,7 @@ func (l *Law) starts(where string, argv []string, vars shells.Vars) {
 	if s.Unknown != "" {
 		l.unknown = append(l.unknown, where+": "+s.Unknown)
 	}
-	of := source{where: where, words: strings.Fields(strings.Join(argv, " "))}
+	of := source{where: where, words: shells.Words(strings.Join(argv, " "))}
 	for _, f := range l.include(s, s.Files) {
 		of.files = append(of.files, l.at.anywhere(f)...)
 	}

@@ -167,13 +167,13 @@ func (x *ground) before(ctx context.Context, l *gates.Law, commit string) (out l
 			files[e.Path] = e.Object
 		}
 	}
-	out.turn, err = l.InTurn(func(file string, words []string) (string, bool, error) {
+	out.turn, err = l.InTurn(func(file string) (string, bool, error) {
 		at, err := x.behind(ctx, out.links, file)
 		if err != nil || files[at] == "" {
 			return "", false, err
 		}
 		text, err := git.BlobStart(ctx, x.opt.Git, files[at], shells.MaxFile)
-		return shells.TextOf(file, string(text), words), true, err
+		return string(text), true, err
 	})
 	if err == nil && len(out.links) <= maxLinks {
 		x.lawBefore.Put(key, out)

@@ -2,10 +2,12 @@ package shells
 
 import (
 	"encoding/json"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // recipe is what a name of a Makefile, a justfile or a package.json runs.
@@ -14,51 +16,73 @@ type recipe struct {
 	needs []string // names that run with it
 }
 
+// includes is the name of what a Makefile includes.
+const includes = " "
+
 // MaxFile is how much of a file [TextOf] needs, in bytes.
 const MaxFile = 1 << 20
 
-// TextOf returns what a shell runs of a file for the words of a command: all of a shell script; of a Makefile, a
-// justfile or a package.json, what the words' targets run and need, or the first target if none of them is one; nothing
-// of other files.
-func TextOf(file, text string, words []string) string {
+// Words returns what a shell text may give make or npm as the name of a target.
+func Words(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune(";&|()<>'\"`", r)
+	})
+}
+
+// TextOf returns what a shell runs of a file: all of a shell script; of a Makefile, a justfile or a package.json, the
+// targets among the words of a command, with what these need; nothing of other files. Where a word is not known ($X),
+// or no word is a target, that is all of a Makefile or justfile.
+func TextOf(file, text string, words map[string]bool) string {
 	if first, _, _ := strings.Cut(text, "\n"); path.Ext(file) == ".sh" || shebang().MatchString(first) {
 		return text
 	}
 	var all map[string]*recipe
-	var first string
-	switch strings.ToLower(path.Base(file)) {
-	case "makefile", "gnumakefile":
-		all, first = targets(text, "\t")
-	case "justfile", ".justfile":
-		all, first = targets(text, "\t ")
-	case "package.json":
-		all = npmScripts(text)
+	var queue []string
+	base := strings.ToLower(path.Base(file))
+	npm := base == "package.json"
+	switch {
+	case npm:
+		all, queue = npmScripts(text), []string{"preinstall", "install", "postinstall", "prepare"}
+	case strings.HasSuffix(base, "justfile") || path.Ext(base) == ".just":
+		all, queue = targets(text, "\t "), []string{includes}
+	case strings.HasSuffix(base, "makefile") || path.Ext(base) == ".mk":
+		all, queue = targets(text, "\t"), []string{includes}
 	}
 	if len(text) >= MaxFile && all != nil {
 		return text // too long for [Script], which says so
 	}
-	found := func(name string) bool { return all[name] != nil }
-	if !slices.ContainsFunc(words, found) {
-		words = []string{first}
+	known, open := false, false
+	for w := range words {
+		open = open || strings.Contains(w, "$")
+		if all[w] != nil {
+			queue, known = append(queue, w), true
+		}
 	}
-	var out strings.Builder
-	for queue := slices.Clone(words); len(queue) > 0; queue = queue[1:] {
+	switch {
+	case open || !known && !npm:
+		queue = slices.AppendSeq(queue, maps.Keys(all))
+	case !known: // npm t
+		queue = append(queue, "test")
+	}
+	var out []string
+	for ; len(queue) > 0; queue = queue[1:] {
 		if r := all[queue[0]]; r != nil {
-			out.WriteString(r.text)
-			queue = append(append(queue, r.needs...), strings.Fields(r.text)...) // make and npm may call themselves
+			out = append(out, r.text)
+			queue = append(queue, append(Words(r.text), r.needs...)...) // make and npm may call themselves
 			delete(all, queue[0])
 		}
 	}
-	return out.String()
+	slices.Sort(out)
+	return strings.Join(out, "")
 }
 
 // shebang is the first line of a shell script.
 func shebang() *regexp.Regexp { return regexp.MustCompile(`^#!.*\b(ba|da|k|z)?sh\b`) }
 
-// targets returns the rules of a Makefile or justfile, as far as they can be read without make, and the name of the
-// first. A line that begins with one of the blanks is of a recipe.
-func targets(text, blanks string) (all map[string]*recipe, first string) {
-	all = map[string]*recipe{}
+// targets returns the rules of a Makefile or justfile, as far as they can be read without make. A line that begins with
+// one of the blanks is of a recipe.
+func targets(text, blanks string) map[string]*recipe {
+	all := map[string]*recipe{includes: {}}
 	var of []*recipe
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
 		if command := strings.TrimLeft(line, blanks); command != line {
@@ -68,6 +92,11 @@ func targets(text, blanks string) (all map[string]*recipe, first string) {
 			continue
 		}
 		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) > 1 && slices.Contains([]string{"include", "-include", "sinclude", "import"}, words[0]) {
+			all[includes].text += "make -f " + strings.Join(words[1:], " -f ") + "\n"
+			continue
+		}
 		names, needs, is := strings.Cut(line, ":")
 		if !is || blanks == "\t" && strings.Contains(names, "=") || strings.HasPrefix(strings.TrimLeft(needs, ":"), "=") {
 			continue
@@ -78,21 +107,19 @@ func targets(text, blanks string) (all map[string]*recipe, first string) {
 			if all[name] == nil {
 				all[name] = &recipe{}
 			}
-			if first == "" && !strings.HasPrefix(name, ".") {
-				first = name
-			}
 			r := all[name]
 			r.needs = append(r.needs, strings.Fields(needs)...)
 			r.text += shellOf(command) + "\n"
 			of = append(of, r)
 		}
 	}
-	return all, first
+	return all
 }
 
-// shellOf returns what make gives the shell for a line of a recipe, but for make's own variables.
+// shellOf returns what make gives the shell for a line of a recipe, but for most of make's own variables.
 func shellOf(command string) string {
-	return strings.ReplaceAll(strings.TrimLeft(command, " \t@+-"), "$$", "$")
+	r := strings.NewReplacer("$$", "$", "$(MAKE)", "make", "${MAKE}", "make")
+	return r.Replace(strings.TrimLeft(command, " \t@+-"))
 }
 
 // npmScripts returns the scripts of a package.json. Those named pre… and post… run around their own.

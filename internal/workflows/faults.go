@@ -242,7 +242,7 @@ func LawNotes(file string, spec *engine.Spec) (out []Line) {
 	defer func() { _ = repo.Close() }()
 	src, _ := os.ReadFile(file) // it was just read; without it the place is not known
 	l := gates.LawOf(spec, nil, nil, nil, gates.Bases{Root: root, Top: root, Dir: root})
-	turn, _ := l.InTurn(scriptsOf(repo)) // a file that cannot be read starts nothing here
+	turn, _ := l.InTurn(filesOf(repo)) // that has no error
 	for _, u := range turn.Others {
 		id := u.Where[strings.LastIndexByte(u.Where, ' ')+1:]
 		out = append(out, Line{File: layout.ShortPath(file), Line: criterionLine(string(src), id, ""),
@@ -252,9 +252,9 @@ func LawNotes(file string, spec *engine.Spec) (out []Line) {
 	return out
 }
 
-// scriptsOf reads the shell text of files of a repo.
-func scriptsOf(repo *os.Root) gates.ReadScript {
-	return func(name string, words []string) (string, bool, error) {
+// filesOf reads files of a repo.
+func filesOf(repo *os.Root) gates.ReadFile {
+	return func(name string) (string, bool, error) {
 		name = filepath.FromSlash(name)
 		info, err := repo.Stat(name)
 		if err != nil || !info.Mode().IsRegular() {
@@ -265,11 +265,8 @@ func scriptsOf(repo *os.Root) gates.ReadScript {
 			return "", true, nil
 		}
 		defer func() { _ = f.Close() }()
-		text, err := io.ReadAll(io.LimitReader(f, shells.MaxFile))
-		if err != nil {
-			return "", true, nil
-		}
-		return shells.TextOf(name, string(text), words), true, nil
+		text, _ := io.ReadAll(io.LimitReader(f, shells.MaxFile)) // one that cannot be read starts nothing here
+		return string(text), true, nil
 	}
 }
 
