@@ -182,7 +182,7 @@ func (d *triggering) accept(a *Armed, w *Spec, f happening) string {
 			fmt.Sprintf("the trigger %s of %s started no run for %s: %v", f.t.Name, w.ID, f.key, err))
 		return ""
 	}
-	if w.On.Overlap == OverlapReplace {
+	if w.On.Overlap == OverlapReplace && confirms(w, f) == "" {
 		why := "overlap: replace, and " + f.t.Name + " fired again: " + f.key
 		d.dropFirings(w.ID, a, why)
 		for _, r := range live {

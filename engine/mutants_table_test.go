@@ -40,6 +40,7 @@ func mutantsOfTriggers() []mutant {
 		{"any number of firings wait", "triggering.room", "len(a.Firings) >= MaxFirings", "false"},
 		{"overlap: skip sees no live run", "triggering.accept", "case w.On.Overlap == OverlapSkip && len(live) > 0:", "case false:"},
 		{"overlap: replace aborts what a person started", "triggering.accept", "			if r.By.Via == ViaTrigger {", "			if true {"},
+		{"what waits for a person replaces others", "triggering.accept", " && confirms(w, f) == \"\"", ""},
 		{"what comes from outside asks nobody", "confirms", "asks := f.t.Outside() && !f.trusted", "asks := false"},
 		{"a run that waits for a person holds up the others", "unconfirmed", "r.PausedWhy == PausedConfirm", "r.PausedWhy == \"\""},
 		{"a held firing is told each time", "triggering.firingHeld", " || a.Held == ev.Why", ""},

@@ -264,6 +264,12 @@ func TestConfirm(t *testing.T) {
 	s.want(s.r().Phase, RunPending) // x-2 is at work
 	s.do(AbortRequested{Run: "x-2"})
 	s.want(s.r().Phase, RunRunning, s.st.Runs["x-3"].Phase, RunPending)
+	s = armed(t, On{Triggers: []*Trigger{kind(OnIssue)}, Overlap: OverlapReplace}) // an outsider aborts nobody's work
+	s.do(Fired{Workflow: "x", Trigger: OnIssue, Key: "7", Trusted: true})
+	s.read()
+	s.fire(OnIssue, "8")
+	s.read()
+	s.want(s.st.Runs["x-1"].Phase, RunRunning, s.st.Runs["x-2"].PausedWhy, PausedConfirm)
 	for asks, want := range map[bool]string{true: PausedConfirm, false: ""} {
 		s := armed(t, On{Triggers: []*Trigger{kind(OnWebhook), kind(OnFiles)}, Confirm: &asks})
 		s.fire(OnWebhook, "a")
