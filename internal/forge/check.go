@@ -2,7 +2,9 @@ package forge
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -58,13 +60,17 @@ func (r runJSON) check() Check {
 	return c
 }
 
-// Checks returns the checks and statuses of a commit, the newest of each name.
+// Checks returns the checks and statuses of a commit, the newest of each name. Statuses by gh's own account are left
+// out: agents may hold that. (The forge takes checks from apps only.)
 func (h *Hub) Checks(ctx context.Context, commit string) ([]Check, error) {
 	runs, err := list(ctx, h, h.path("commits/%s/check-runs?filter=latest", commit), func(page []byte) ([]runJSON, error) {
 		var p struct {
 			Runs []runJSON `json:"check_runs"`
 		}
 		err := decode(page, &p)
+		if slices.ContainsFunc(p.Runs, func(r runJSON) bool { return r.SHA != commit }) {
+			err = errOther
+		}
 		return p.Runs, err
 	})
 	if err != nil {
@@ -72,28 +78,40 @@ func (h *Hub) Checks(ctx context.Context, commit string) ([]Check, error) {
 	}
 	var out []Check
 	for _, r := range runs {
-		if r.SHA == commit {
-			out = append(out, r.check())
-		}
+		out = append(out, r.check())
 	}
-	type status struct {
-		Context string `json:"context"`
-		State   string `json:"state"`
-		URL     string `json:"target_url"`
-		Said    string `json:"description"`
+	states, err := h.statuses(ctx, commit)
+	return append(out, states...), err
+}
+
+var errOther = errors.New("it is about another commit")
+
+type statusJSON struct {
+	Context string `json:"context"`
+	State   string `json:"state"`
+	Target  string `json:"target_url"`
+	Said    string `json:"description"`
+	Creator *user  `json:"creator"`
+}
+
+// statuses returns the newest status of each name, those of gh's own account left out. (The combined status, which has
+// only the newest, does not say whose they are.)
+func (h *Hub) statuses(ctx context.Context, commit string) (out []Check, err error) {
+	all, err := list(ctx, h, h.path("commits/%s/statuses", commit), plainList[statusJSON])
+	if err != nil || len(all) == 0 {
+		return nil, err
 	}
-	states, err := list(ctx, h, h.path("commits/%s/status", commit), func(page []byte) ([]status, error) {
-		var p struct {
-			SHA      string   `json:"sha"`
-			Statuses []status `json:"statuses"`
+	me, err := h.Me(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, s := range all { // newest first: docs.github.com/en/rest/commits/statuses
+		if s.Creator != nil && strings.EqualFold(s.Creator.Login, me) || seen[s.Context] {
+			continue
 		}
-		if err := decode(page, &p); err != nil || p.SHA != commit {
-			return nil, err
-		}
-		return p.Statuses, nil
-	})
-	for _, s := range states {
-		c := Check{Name: s.Context, State: Red, How: s.State, URL: s.URL, Said: s.Said}
+		seen[s.Context] = true
+		c := Check{Name: s.Context, State: Red, How: s.State, URL: s.Target, Said: s.Said}
 		switch s.State {
 		case "success":
 			c.State = Green
@@ -102,7 +120,7 @@ func (h *Hub) Checks(ctx context.Context, commit string) ([]Check, error) {
 		}
 		out = append(out, c)
 	}
-	return out, err
+	return out, nil
 }
 
 // JobLog returns the end of a job's log, at most so many bytes.

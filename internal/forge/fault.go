@@ -1,6 +1,8 @@
 package forge
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,7 +21,7 @@ const (
 	NoGH      Kind = "no gh"         // gh is not installed
 	NoLogin   Kind = "not logged in" // 401, or gh knows no account for the host
 	Forbidden Kind = "forbidden"     // 403
-	Missing   Kind = "missing"       // 404, 410
+	Missing   Kind = "missing"       // 404, 410; a redirection that gh does not follow, as of a renamed repo
 	Busy      Kind = "rate limit"    // 429, or a 403 that is one: see Fault.Wait
 	Away      Kind = "away"          // 5xx, or no connection
 	Hangs     Kind = "hangs"         // no answer in time
@@ -49,6 +51,9 @@ func (f *Fault) Error() string {
 		why = fmt.Sprintf("%s forbids %s", f.Host, f.What)
 	case Missing:
 		why = fmt.Sprintf("%s knows no %s, or hides it from this account", f.Host, f.What)
+		if f.Status < http.StatusBadRequest {
+			why = fmt.Sprintf("%s has something else for %s now: the repo was renamed", f.Host, f.What)
+		}
 	case Busy:
 		why = fmt.Sprintf("%s has had enough requests for now", f.Host)
 	case Away:
@@ -135,7 +140,7 @@ func faultOf(host, what string, a answer, now time.Time) *Fault {
 		f.Kind = NoLogin
 	case a.status == http.StatusForbidden:
 		f.Kind = Forbidden
-	case a.status == http.StatusNotFound, a.status == http.StatusGone:
+	case a.status == http.StatusNotFound, a.status == http.StatusGone, a.header.Get("Location") != "" && a.status < 400:
 		f.Kind = Missing
 	case a.status >= 500:
 		f.Kind = Away
@@ -150,7 +155,7 @@ func waitOf(a answer, now time.Time) time.Duration {
 	wait := waitElse
 	after := a.header.Get("Retry-After")
 	if n, err := strconv.Atoi(after); err == nil {
-		wait = time.Duration(n) * time.Second
+		wait = time.Duration(min(n, int(waitMost/time.Second))) * time.Second
 	} else if at, err := http.ParseTime(after); err == nil {
 		wait = at.Sub(now)
 	} else if n, err := strconv.ParseInt(a.header.Get("X-Ratelimit-Reset"), 10, 64); err == nil {
@@ -164,18 +169,29 @@ const maxSaid = 500
 
 func saidIn(body []byte) string {
 	var m struct {
-		Message string `json:"message"`
-		Errors  []struct {
-			Message string `json:"message"`
-		} `json:"errors"`
+		Message string          `json:"message"`
+		Errors  json.RawMessage `json:"errors"` // a text, or a list of texts or objects
 	}
 	if decode(body, &m) != nil {
 		return ""
 	}
-	for _, e := range m.Errors {
-		if e.Message != "" {
-			m.Message = strings.TrimSpace(m.Message + " " + e.Message)
+	var all []json.RawMessage
+	if json.Unmarshal(m.Errors, &all) != nil {
+		all = []json.RawMessage{m.Errors}
+	}
+	why := []string{}
+	for _, one := range all {
+		var e struct{ Message, Field, Code string }
+		said := ""
+		if json.Unmarshal(one, &said) != nil && json.Unmarshal(one, &e) == nil {
+			said = cmp.Or(e.Message, strings.TrimSpace(e.Field+" "+e.Code))
 		}
+		if said != "" {
+			why = append(why, said)
+		}
+	}
+	if len(why) > 0 {
+		m.Message += ": " + strings.Join(why, "; ")
 	}
 	return text.Clean(m.Message, maxSaid)
 }

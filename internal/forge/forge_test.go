@@ -210,6 +210,7 @@ func TestPulls(t *testing.T) {
 	t.Parallel()
 	conform.Rule(t, "12-forge fork", "a pull request of a fork is not found, whatever its branch is called")
 	h, f := hub(t)
+	push(t, f, "main")
 	push(t, f, "sluice/x-1")
 	f.Fork("mallory", "sluice/x-1")
 	if got, err := h.PullsFrom(t.Context(), "sluice/x-1"); err != nil || len(got) != 0 {

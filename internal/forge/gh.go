@@ -115,10 +115,13 @@ func (h *Hub) graph(ctx context.Context, what, query, id string, to any) error {
 	case len(out.Errors) > 0:
 		return &Fault{Kind: Refused, Host: h.Host, What: what, Said: text.Clean(out.Errors[0].Message, maxSaid)}
 	case to != nil && decode(out.Data, to) != nil:
-		return &Fault{Kind: Odd, Host: h.Host, What: what}
+		return h.odd(what)
 	}
 	return nil
 }
+
+// odd is an answer that lacks what was asked for, or is about something else.
+func (h *Hub) odd(what string) *Fault { return &Fault{Kind: Odd, Host: h.Host, What: what} }
 
 // call makes a call, conditionally where an answer is kept.
 func (h *Hub) call(ctx context.Context, r request) (answer, error) {

@@ -55,18 +55,33 @@ type side struct {
 	} `json:"repo"`
 }
 
-func (p pullJSON) pull(r Repo) Pull {
+// pull returns the pull request, if that is one. A branch is of this repo if it is of the same one as the target: this
+// repo may have another name now.
+func (p pullJSON) pull() (Pull, bool) {
 	out := Pull{Number: p.Number, URL: p.URL, ID: p.NodeID, Title: p.Title, Body: p.Body, Author: p.User.Login,
 		Open: p.State == "open", Conflicts: p.Merges != nil && !*p.Merges,
 		Merged: p.MergedAt != nil, Draft: p.Draft, Head: p.Head.SHA, From: p.Head.Ref,
-		Base: p.Base.Ref, Fork: p.Head.Repo == nil || !strings.EqualFold(p.Head.Repo.Full, r.String())}
+		Base: p.Base.Ref, Fork: p.Head.Repo == nil || p.Base.Repo == nil || p.Head.Repo.Full != p.Base.Repo.Full}
 	if out.Merged {
 		out.As = p.Commit
 	}
 	if p.MergedBy != nil {
 		out.By = p.MergedBy.Login
 	}
-	return out
+	return out, p.Number > 0 && p.Head.SHA != "" && p.Base.Ref != "" && (out.Open || p.State == "closed")
+}
+
+// askPull makes a call that is answered with a pull request; n = 0: any.
+func (h *Hub) askPull(ctx context.Context, r request, n int) (Pull, error) {
+	var p pullJSON
+	if err := h.ask(ctx, r, &p); err != nil {
+		return Pull{}, err
+	}
+	out, ok := p.pull()
+	if !ok || n > 0 && out.Number != n {
+		return Pull{}, h.odd(r.method + " " + r.path)
+	}
+	return out, nil
 }
 
 // PullsFrom returns the pull requests of a branch of this repo, newest first, closed ones too.
@@ -79,7 +94,11 @@ func (h *Hub) PullsFrom(ctx context.Context, branch string) ([]Pull, error) {
 	}
 	var out []Pull
 	for _, p := range all {
-		if one := p.pull(h.Repo); one.From == branch && !one.Fork {
+		one, ok := p.pull()
+		if !ok {
+			return nil, h.odd("GET pulls of " + branch)
+		}
+		if one.From == branch && !one.Fork {
 			out = append(out, one)
 		}
 	}
@@ -89,11 +108,7 @@ func (h *Hub) PullsFrom(ctx context.Context, branch string) ([]Pull, error) {
 
 // Pull returns a pull request.
 func (h *Hub) Pull(ctx context.Context, n int) (Pull, error) {
-	var p pullJSON
-	if err := h.get(ctx, h.path("pulls/%d", n), &p); err != nil {
-		return Pull{}, err
-	}
-	return p.pull(h.Repo), nil
+	return h.askPull(ctx, request{method: http.MethodGet, path: h.path("pulls/%d", n)}, n)
 }
 
 // ClosedBy returns who closed a pull request; "" = the forge does not say.
@@ -109,10 +124,8 @@ func (h *Hub) ClosedBy(ctx context.Context, n int) (string, error) {
 
 // Create opens a pull request of a branch of this repo.
 func (h *Hub) Create(ctx context.Context, branch, base, title, body string, draft bool) (Pull, error) {
-	var p pullJSON
-	err := h.ask(ctx, request{method: http.MethodPost, path: h.path("pulls"), body: map[string]any{"head": branch,
-		"base": base, "title": title, "body": body, "draft": draft}}, &p)
-	return p.pull(h.Repo), err
+	return h.askPull(ctx, request{method: http.MethodPost, path: h.path("pulls"), body: map[string]any{"head": branch,
+		"base": base, "title": title, "body": body, "draft": draft}}, 0)
 }
 
 // Describe changes the title and text of a pull request.

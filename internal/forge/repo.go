@@ -21,6 +21,9 @@ func (r Repo) String() string { return r.Owner + "/" + r.Name }
 // git@HOST:OWNER/NAME. A path on this machine is no forge.
 func ParseRepo(address string) (Repo, error) {
 	bad := func() (Repo, error) {
+		if u, err := url.Parse(address); err == nil {
+			address = u.Redacted()
+		}
 		return Repo{}, fault.New("git remote set-url origin https://HOST/OWNER/NAME.git",
 			"the remote origin is not a repo of a forge: %.200q", address)
 	}
@@ -66,7 +69,7 @@ const (
 	maxList  = 10 * maxAnswer // bytes of all pages
 )
 
-// list reads all pages of a list. of returns what one page has.
+// list reads all pages of a list. of returns what one page has; nil = that is no list.
 func list[T any](ctx context.Context, h *Hub, path string, of func(page []byte) ([]T, error)) ([]T, error) {
 	var out []T
 	sign := "?"
@@ -85,14 +88,14 @@ func list[T any](ctx context.Context, h *Hub, path string, of func(page []byte) 
 			return nil, err
 		}
 		some, err := of(a.body)
-		if err != nil {
-			return nil, &Fault{Kind: Odd, Host: h.Host, What: "GET " + path, Status: a.status}
+		if err != nil || some == nil {
+			return nil, h.odd("GET " + path)
 		}
 		out, size = append(out, some...), size+len(a.body)
-		switch {
-		case len(some) < per:
+		switch more := strings.Contains(strings.Join(a.header.Values("Link"), ","), `rel="next"`); {
+		case len(some) < per && !more: // a page may be short of what was asked for
 			return out, nil
-		case len(out) >= maxItems || size >= maxList:
+		case len(out) >= maxItems, size >= maxList, page >= maxItems/least:
 			return nil, &Fault{Kind: TooMuch, Host: h.Host, What: "GET " + path, Status: a.status}
 		}
 	}
@@ -111,7 +114,7 @@ func (h *Hub) Me(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if u.Login == "" {
-		return "", &Fault{Kind: Odd, Host: h.Host, What: "GET user"}
+		return "", h.odd("GET user")
 	}
 	return u.Login, nil
 }

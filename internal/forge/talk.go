@@ -142,7 +142,7 @@ func (h *Hub) WasEdited(ctx context.Context, c Comment) (bool, error) {
 	}
 	err := h.graph(ctx, what, `query($id: ID!) { node(id: $id) { ... on Comment { lastEditedAt } } }`, c.Node, &data)
 	if err == nil && data.Node == nil {
-		err = &Fault{Kind: Odd, Host: h.Host, What: what}
+		err = h.odd(what)
 	}
 	return err != nil || data.Node.Edited != nil, err
 }

@@ -1,6 +1,7 @@
 package forgestub
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -40,10 +41,11 @@ const (
 
 // Fault is an answer in place of the real one.
 type Fault struct {
-	Path   string // part of the request's method and path
+	Path   string // part of the request's method and path; of one by git: "git " and the path
 	Status int    // of HTTP, or Hangs, Drops or Cuts
 	Header M
-	Times  int // how often; 0 = always
+	Body   string // "" = a message with the status's name
+	Times  int    // how often; 0 = always
 }
 
 // Forge is the stub. Its methods may be called while it serves.
@@ -58,6 +60,7 @@ type Forge struct {
 	id       int64
 	pulls    []M
 	checks   map[string][]M // by commit
+	statuses map[string][]M // by commit
 	logs     map[int64]string
 	reviews  map[int][]M
 	lines    map[int][]M
@@ -68,13 +71,16 @@ type Forge struct {
 	healed   chan struct{} // closed when the faults end
 	asked    []string
 	spoilt   map[int]string // heads that are not the branch's
+	name     string         // of the repo now
+	most     int            // items on a page, whatever is asked for; 0 = as many
 }
 
 // New serves the repo root/acme/dates.git, which it creates.
 func New(root string) (*Forge, error) {
 	f := &Forge{Bare: filepath.Join(root, Owner, Name+".git"), Now: time.Now, healed: make(chan struct{}), id: 1000,
-		checks: map[string][]M{}, logs: map[int64]string{}, reviews: map[int][]M{}, lines: map[int][]M{},
-		comments: map[int][]M{}, spoilt: map[int]string{}, may: map[string]string{Me: "admin"}}
+		checks: map[string][]M{}, statuses: map[string][]M{}, logs: map[int64]string{}, reviews: map[int][]M{},
+		lines: map[int][]M{}, comments: map[int][]M{}, spoilt: map[int]string{}, may: map[string]string{Me: "admin"},
+		name: Name}
 	core, err := exec.Command("git", "--exec-path").Output()
 	if err != nil {
 		return nil, err
@@ -132,16 +138,28 @@ func (f *Forge) Asked() []string {
 	return slices.Clone(f.asked)
 }
 
+// serveGit serves git. Only faults of a Path that begins with "git " are for it.
+func (f *Forge) serveGit(w http.ResponseWriter, r *http.Request) {
+	if x, _ := f.spoilt1("git " + r.URL.Path); x != nil {
+		w.WriteHeader(x.Status)
+		return
+	}
+	if f.moved(w, r, "/"+Owner+"/", ".git") {
+		return
+	}
+	if _, password, _ := r.BasicAuth(); password != Token {
+		w.Header().Set("WWW-Authenticate", "Basic")
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	f.git.ServeHTTP(w, r)
+	f.closeGone()
+}
+
 // ServeHTTP serves git and the API.
 func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !strings.HasPrefix(r.URL.Path, "/api/") {
-		if _, password, _ := r.BasicAuth(); password != Token {
-			w.Header().Set("WWW-Authenticate", "Basic")
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		f.git.ServeHTTP(w, r)
-		f.closeGone()
+		f.serveGit(w, r)
 		return
 	}
 	what := r.Method + " " + strings.TrimPrefix(r.URL.Path, "/api/v3")
@@ -165,11 +183,14 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		for name, value := range x.Header {
 			w.Header().Set(name, fmt.Sprint(value))
 		}
-		reply(w, r, x.Status, fmt.Appendf(nil, `{"message": %q}`, http.StatusText(x.Status)))
+		reply(w, r, x.Status, []byte(cmp.Or(x.Body, fmt.Sprintf(`{"message": %q}`, http.StatusText(x.Status)))))
 		return
 	}
 	if r.Header.Get("Authorization") != "token "+Token {
 		reply(w, r, http.StatusUnauthorized, []byte(`{"message": "Bad credentials"}`))
+		return
+	}
+	if f.moved(w, r, "/api/v3/repos/"+Owner+"/", "") {
 		return
 	}
 	body := M{}
@@ -178,7 +199,7 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	status, out := f.route(r, body)
-	out = paged(out, r.URL.Query())
+	out = f.paged(w, out, r.URL.Query())
 	data, err := json.Marshal(out)
 	f.mu.Unlock()
 	if cuts {
@@ -199,25 +220,58 @@ func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reply(w, r, status, data)
 }
 
-// paged returns the part of a list that a query asks for.
-func paged(out any, query url.Values) any {
+// moved leads from the repo's first name to the one that it has now, and takes a request for that one as the first's.
+func (f *Forge) moved(w http.ResponseWriter, r *http.Request, before, after string) bool {
+	f.mu.Lock()
+	name := f.name
+	f.mu.Unlock()
+	rest, old := strings.CutPrefix(r.URL.Path, before+Name+after+"/")
+	if name == Name || !old {
+		r.URL.Path = strings.Replace(r.URL.Path, before+name+after+"/", before+Name+after+"/", 1)
+		return false
+	}
+	to := *r.URL
+	to.Path = before + name + after + "/" + rest
+	status := http.StatusMovedPermanently
+	if r.Method != http.MethodGet {
+		status = http.StatusTemporaryRedirect
+	}
+	http.Redirect(w, r, to.String(), status)
+	return true
+}
+
+// paged returns the part of a list that a query asks for, and says in a header if there is more.
+func (f *Forge) paged(w http.ResponseWriter, out any, query url.Values) any {
+	if m, ok := out.(M); ok && m["check_runs"] != nil {
+		return M{"check_runs": f.paged(w, m["check_runs"], query)}
+	}
 	list, ok := out.([]M)
 	most, err := strconv.Atoi(query.Get("per_page"))
 	page, perr := strconv.Atoi(query.Get("page"))
 	if !ok || err != nil || perr != nil || most < 1 || page < 1 {
 		return out
 	}
+	if f.most > 0 {
+		most = min(most, f.most)
+	}
 	from := min((page-1)*most, len(list))
-	return list[from:min(from+most, len(list))]
+	to := min(from+most, len(list))
+	if to < len(list) {
+		w.Header().Set("Link", fmt.Sprintf(`<%s/next>; rel="next", <%[1]s/last>; rel="last"`, f.server.URL))
+	}
+	return list[from:to]
 }
 
 // spoilt1 notes a request, and returns the fault that answers it, and what is closed when faults end.
 func (f *Forge) spoilt1(what string) (*Fault, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.asked = append(f.asked, what)
+	git := strings.HasPrefix(what, "git ")
+	if !git {
+		f.asked = append(f.asked, what)
+	}
 	for i, x := range f.faults {
-		if !strings.Contains(what, x.Path) {
+		if !strings.Contains(what, x.Path) || git != strings.HasPrefix(x.Path, "git ") {
 			continue
 		}
 		if x.Times > 0 {
@@ -250,7 +304,7 @@ func (f *Forge) next() int64 { f.id++; return f.id }
 
 func user(login string) M { return M{"login": login} }
 
-func (f *Forge) full() string { return Owner + "/" + Name }
+func (f *Forge) full() string { return Owner + "/" + f.name }
 
 // closeGone closes the pull requests whose branch was removed.
 func (f *Forge) closeGone() {

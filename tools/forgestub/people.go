@@ -57,6 +57,14 @@ func (f *Forge) Check(commit, name, conclusion, log string) {
 		"conclusion": conclusion, "app": M{"slug": "github-actions"}, "html_url": "https://" + f.Host() + "/check/" + name})
 }
 
+// Status sets a status of a commit, as somebody or something does by the API. The newest comes first.
+func (f *Forge) Status(commit, context, state, by string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.statuses[commit] = append([]M{{"id": f.next(), "context": context, "state": state, "creator": user(by)}},
+		f.statuses[commit]...)
+}
+
 // Line is a comment on a line.
 type Line struct {
 	File string
@@ -183,4 +191,18 @@ func (f *Forge) Describe(n int, title, body string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	maps.Copy(f.pull(n), M{"title": title, "body": body})
+}
+
+// Rename gives the repo another name; the first one leads there.
+func (f *Forge) Rename(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.name = name
+}
+
+// Cap has a page of a list have so many items at most.
+func (f *Forge) Cap(most int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.most = most
 }

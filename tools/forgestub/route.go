@@ -18,7 +18,7 @@ func (f *Forge) route(r *http.Request, body M) (int, any) {
 	case path == "user":
 		return 200, user(Me)
 	}
-	rest, ok := strings.CutPrefix(path, "repos/"+f.full()+"/")
+	rest, ok := strings.CutPrefix(path, "repos/"+Owner+"/"+Name+"/")
 	if !ok {
 		return 404, M{"message": "Not Found"}
 	}
@@ -38,7 +38,9 @@ func (f *Forge) route(r *http.Request, body M) (int, any) {
 	case strings.HasPrefix(key, "GET commits") && part[2] == "check-runs":
 		return 200, M{"check_runs": listOf(f.checks[part[1]])}
 	case strings.HasPrefix(key, "GET commits") && part[2] == "status":
-		return 200, M{"sha": part[1], "statuses": []M{}}
+		return 200, M{"sha": part[1], "statuses": f.combined(part[1])}
+	case strings.HasPrefix(key, "GET commits") && part[2] == "statuses":
+		return 200, listOf(f.statuses[part[1]])
 	case strings.HasPrefix(rest, "actions/jobs/"):
 		id, _ := strconv.ParseInt(part[2], 10, 64)
 		return 200, f.logs[id]
@@ -93,6 +95,20 @@ func (f *Forge) numbered(key string, n int, part []string, body M) (int, any) {
 	return 404, M{"message": "no such route: " + key}
 }
 
+// combined returns the newest status of each context: that list does not say whose they are.
+func (f *Forge) combined(commit string) []M {
+	out, seen := []M{}, M{}
+	for _, s := range f.statuses[commit] {
+		if context := fmt.Sprint(s["context"]); seen[context] == nil {
+			seen[context] = true
+			s = maps.Clone(s)
+			delete(s, "creator")
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 func asAny(v any) []any {
 	list, _ := v.([]any)
 	return list
@@ -141,8 +157,11 @@ func (f *Forge) create(body M) (int, any) {
 			return 422, M{"message": "Validation Failed", "errors": []M{{"message": "A pull request already exists"}}}
 		}
 	}
-	if f.head(branch) == "" {
-		return 422, M{"message": "Validation Failed", "errors": []M{{"message": "no such head"}}}
+	for _, side := range [][2]string{{"head", branch}, {"base", fmt.Sprint(body["base"])}} {
+		if f.head(side[1]) == "" {
+			return 422, M{"message": "Validation Failed",
+				"errors": []M{{"resource": "PullRequest", "field": side[0], "code": "invalid"}}}
+		}
 	}
 	p := f.make(branch, fmt.Sprint(body["base"]), Me)
 	p["title"], p["body"], p["draft"] = body["title"], body["body"], body["draft"]
