@@ -45,13 +45,18 @@ func (p *Pulls) tellIssue(ctx context.Context, hub *forge.Hub, j job.Job) error 
 			}
 		}
 	}
-	if rec.Issue == 0 {
-		c, err := hub.Say(ctx, n, body)
-		if err != nil {
-			return err
-		}
+	err = error(nil)
+	if rec.Issue > 0 {
+		err = hub.Reword(ctx, rec.Issue, body)
+	}
+	if rec.Issue == 0 || forge.Is(err, forge.Missing) { // somebody has removed the comment
+		var c forge.Comment
+		c, err = hub.Say(ctx, n, body)
 		rec.Issue = c.ID
-	} else if err := hub.Reword(ctx, rec.Issue, body); err != nil {
+	}
+	if forge.Is(err, forge.Missing) { // or the issue: there is nobody to tell
+		p.opt.Notes.Logf("issue %d of %s: %v", n, j.Run, err)
+	} else if err != nil {
 		return err
 	}
 	return p.note(j.Run, func(r *record) { r.Issue, r.Stands = rec.Issue, body })

@@ -36,6 +36,7 @@ type review struct {
 	number int
 	green  string // the checks that were green at the look before, "" = not all were
 	pace   pace
+	fails  int // looks in a row with a fault that does not pass by itself
 }
 
 // Judge has the forge judge a round: it pushes the commit, opens the pull request or brings it up
@@ -103,12 +104,13 @@ func inconclusive(why string) *engine.ProcessEnded {
 func (v *review) ended(err error) *engine.ProcessEnded {
 	var s *tree.Stuck
 	f := forge.FaultOf(err)
+	if v.fails++; err == nil || f != nil && f.Passes() {
+		v.fails = 0
+	}
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &s): // a person has to do something first
 		return fatal(s.Error())
-	case v.pace.fails < giveUp, f != nil && f.Passes():
+	case v.fails < giveUp:
 		return nil
 	case f != nil && (f.Kind == forge.NoGH || f.Kind == forge.NoLogin):
 		return fatal(fmt.Sprintf("%v: %s; then sluice resume %s", err, f.Advice(), v.j.Run))
@@ -274,7 +276,7 @@ func (v *review) refused(ctx context.Context, hub *forge.Hub, c checksSeen, r re
 			switch f := forge.FaultOf(err); {
 			case err == nil:
 				log = end
-			case f == nil || f.Passes():
+			case f == nil || f.Passes() && v.pace.fails < giveUp: // one that never comes holds up nothing
 				return nil, err
 			}
 		}

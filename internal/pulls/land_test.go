@@ -28,7 +28,7 @@ func TestLand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	again := "the branch is pushed, so this can be done again: sluice land x-1 --pr"
+	again := "then this can be done again: sluice land x-1 --pr"
 	for name, c := range map[string]struct {
 		before  func(*rig)
 		why, do string // nothing: it lands

@@ -59,6 +59,10 @@ func (p *Pulls) opened(ctx context.Context, o opening) (forge.Pull, error) {
 		return forge.Pull{}, err
 	}
 	if err := p.push(ctx, address, o, rec); err != nil {
+		// git's words do not tell a refusal from a forge that is away; the API does.
+		if _, away := hub.Me(ctx); errors.Is(err, errPush) && forge.FaultOf(away) != nil && forge.FaultOf(away).Passes() {
+			err = away
+		}
 		return forge.Pull{}, err
 	}
 	title, body := titleOf(o.Made), bodyOf(o)
@@ -130,6 +134,9 @@ func (p *Pulls) find(ctx context.Context, hub *forge.Hub, o opening, rec record)
 	return forge.Pull{}, nil
 }
 
+// askedReady is among a record's Asked once the pull request was made ready.
+const askedReady = "ready"
+
 // dress gives the pull request its labels and reviewers, and makes a draft ready.
 func (p *Pulls) dress(ctx context.Context, hub *forge.Hub, o opening, pull forge.Pull) error {
 	rec, err := p.load(o.Run)
@@ -142,10 +149,13 @@ func (p *Pulls) dress(ctx context.Context, hub *forge.Hub, o opening, pull forge
 		}
 		rec.Asked = append(rec.Asked, "labels")
 	}
-	if pull.Draft && o.ready && o.as.Draft {
-		if err := hub.Ready(ctx, pull); err != nil {
-			return err
+	if o.as.Draft && o.ready && !slices.Contains(rec.Asked, askedReady) {
+		if pull.Draft {
+			if err := hub.Ready(ctx, pull); err != nil {
+				return err
+			}
 		}
+		rec.Asked = append(rec.Asked, askedReady)
 	}
 	var who []string
 	for _, w := range o.as.Reviewers {
@@ -279,8 +289,8 @@ func (p *Pulls) landFault(err error, run string) error {
 		if do != "" {
 			do += "; "
 		}
-		return stuck(do+"the branch is pushed, so this can be done again: sluice land "+run+" --pr",
-			"gh could not open the pull request: %v", err)
+		return stuck(do+"then this can be done again: sluice land "+run+" --pr",
+			"the pull request could not be opened, or not be brought up to date: %v", err)
 	}
 	return err
 }

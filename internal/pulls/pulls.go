@@ -148,7 +148,7 @@ type record struct {
 	Title   string   `json:"title,omitempty"`  // as sluice gave it
 	Pushed  []string `json:"pushed,omitempty"` // commits, noted before each push
 	Threads []thread `json:"threads,omitempty"`
-	Asked   []string `json:"asked,omitempty"` // who was asked for a review
+	Asked   []string `json:"asked,omitempty"` // who was asked for a review; "labels", "ready"
 	Taken   []int64  `json:"taken,omitempty"` // comments that were dealt with
 	Told    []string `json:"told,omitempty"`  // outsiders who were told that their words do not count
 	Issue   int64    `json:"issue,omitempty"` // the comment on the issue

@@ -138,7 +138,8 @@ func (w *watch) show(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if rec.Number == 0 || !slices.Contains(rec.Pushed, commit) {
+		ready := !last(g) || !w.j.Spec.OnDone.Opens().Draft || slices.Contains(rec.Asked, askedReady)
+		if rec.Number == 0 || !slices.Contains(rec.Pushed, commit) || !ready {
 			switch held, err := w.held(ctx, q, commit); {
 			case err != nil:
 				return err
