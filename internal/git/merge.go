@@ -221,7 +221,7 @@ func (r *objects) Push(ctx context.Context, address, commit, branch, was string)
 		"--force-with-lease=" + ref + ":" + was, address, commit + ":" + ref},
 		env: env, timeout: treeTime, userConfig: true}
 	if _, err := r.shadow(ctx, c); err != nil {
-		return fmt.Errorf("push to %s: %w", shownURL(address), err)
+		return fmt.Errorf("push to %s: %w", ShownURL(address), err)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func (r *place) RemoteURL(ctx context.Context, name string) (string, error) {
 func (r *Repo) LsRemotePulls(ctx context.Context, address string) (map[string]string, error) {
 	refs, err := lsRemote(ctx, r, address, isPull, "refs/pull/*/head", "refs/merge-requests/*/head")
 	if err != nil {
-		return nil, fmt.Errorf("pull requests of %s: %w", shownURL(address), err)
+		return nil, fmt.Errorf("pull requests of %s: %w", ShownURL(address), err)
 	}
 	return refs, nil
 }
@@ -73,7 +73,7 @@ func LsRemoteBranches(ctx context.Context, r *Repo, address string) (map[string]
 	refs, err := lsRemote(ctx, r, address, func(ref string) bool { return strings.HasPrefix(ref, BranchRefs) },
 		BranchRefs+"*")
 	if err != nil {
-		return nil, fmt.Errorf("branches of %s: %w", shownURL(address), err)
+		return nil, fmt.Errorf("branches of %s: %w", ShownURL(address), err)
 	}
 	out := make(map[string]string, len(refs))
 	for ref, sha := range refs {
@@ -118,7 +118,7 @@ func RemoteHead(ctx context.Context, r *Repo, address, branch string) (string, e
 	}
 	refs, err := lsRemote(ctx, r, address, func(name string) bool { return name == ref }, ref)
 	if err != nil {
-		return "", fmt.Errorf("branch %s of %s: %w", branch, shownURL(address), err)
+		return "", fmt.Errorf("branch %s of %s: %w", branch, ShownURL(address), err)
 	}
 	return refs[ref], nil
 }
@@ -137,7 +137,7 @@ func isPull(ref string) bool {
 // the protocol.
 func checkURL(address string) (protocol string, err error) {
 	bad := func(why string) (string, error) {
-		return "", fault.New("use https, ssh, file or an absolute path", "%w: %s: %s", ErrURL, shownURL(address), why)
+		return "", fault.New("use https, ssh, file or an absolute path", "%w: %s: %s", ErrURL, ShownURL(address), why)
 	}
 	switch {
 	case address == "" || len(address) > maxURLBytes:
@@ -175,8 +175,8 @@ func checkURL(address string) (protocol string, err error) {
 	return "ssh", nil
 }
 
-// shownURL returns an address without its password.
-func shownURL(address string) string {
+// ShownURL returns an address for people, without its password.
+func ShownURL(address string) string {
 	if u, err := url.Parse(address); err == nil && u.User != nil {
 		return strings.ReplaceAll(u.Redacted(), "%2A", "*")
 	}

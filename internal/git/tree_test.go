@@ -749,7 +749,7 @@ func TestAddressesRefused(t *testing.T) {
 			t.Errorf("%s: %q %v", u, got, err)
 		}
 	}
-	if s := shownURL("https://u:secret@h/x"); strings.Contains(s, "secret") {
+	if s := ShownURL("https://u:secret@h/x"); strings.Contains(s, "secret") {
 		t.Errorf("%s", s)
 	}
 }

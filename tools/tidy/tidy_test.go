@@ -28,7 +28,7 @@ var layers = map[string]struct{ own, only []string }{
 	"watcher/inbox": {own: []string{"engine", "signals", "watcher", "internal/approval", "internal/atomicfile", "internal/fault", "internal/health", "internal/ids", "internal/job", "internal/layout"}},
 	// Commits and pull requests that say an attempt is done.
 	"watcher/triggers": {own: []string{"engine", "internal/atomicfile", "internal/forge", "internal/git", "internal/health", "internal/job", "watcher"}},
-	"watcher/refs":     {own: []string{"engine", "signals", "watcher", "internal/atomicfile", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/stub", "internal/text", "internal/tree"}},
+	"watcher/refs":     {own: []string{"engine", "signals", "watcher", "internal/atomicfile", "internal/fault", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/stub", "internal/text", "internal/tree"}},
 	"signals":          {own: []string{"internal/findings", "internal/ids", "internal/strictjson", "internal/text"}},
 	"gates":            {own: []string{"engine", "internal/fault", "internal/findings", "internal/layout", "internal/schema", "internal/shells", "internal/strictjson", "internal/text"}},
 	// What an agent is asked. It takes criteria and findings as gates reads them; gates judges, and does not know what was asked.

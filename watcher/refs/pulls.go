@@ -13,10 +13,13 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/atomicfile"
+	"sluice/internal/fault"
+	"sluice/internal/git"
 	"sluice/internal/health"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/stub"
+	"sluice/internal/text"
 )
 
 // pulls asks the forge every pr_poll, and at once when the process has ended.
@@ -155,25 +158,29 @@ func (r *Refs) Pulls(ctx context.Context) (map[string]string, error) {
 }
 
 // Remote returns the forge's address. It records it at the first call, so that an agent cannot
-// redirect it by changing the repo's configuration.
+// redirect it by changing the repo's configuration: after a change, a person says which counts.
 func (r *Refs) Remote(ctx context.Context) (string, error) {
+	file := filepath.Join(r.State, remoteFile)
 	data, _, err := atomicfile.OpenRegular(r.State, remoteFile, maxRemote)
-	if err == nil {
-		return string(data), nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
+	known := string(data)
 	url, err := r.opt.Git.RemoteURL(ctx, remoteNamed)
-	if err != nil {
+	switch {
+	case known != "" && (err != nil || url == "" || url == known):
+		return known, nil
+	case known != "":
+		return "", fault.New(fmt.Sprintf("if you changed it: rm %s; else git remote set-url %s %s", text.Typed(file),
+			remoteNamed, git.ShownURL(known)), "the remote %s is %s now, and the runs here work with %s", remoteNamed,
+			git.ShownURL(url), git.ShownURL(known))
+	case err != nil:
 		return "", err
-	}
-	if url == "" {
-		return "", fmt.Errorf("the repo has no remote named %s: git remote add %s ADDRESS", remoteNamed,
+	case url == "":
+		return "", fault.New(fmt.Sprintf("git remote add %s ADDRESS", remoteNamed), "the repo has no remote named %s",
 			remoteNamed)
 	}
-	if err := atomicfile.WriteNew(filepath.Join(r.State, remoteFile), []byte(url), 0o600); err != nil &&
-		!errors.Is(err, fs.ErrExist) {
+	if err := atomicfile.WriteNew(file, []byte(url), 0o600); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
 	return url, nil
