@@ -173,7 +173,7 @@ func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait
 			default:
 				w.Text = id + launchWait(c, r, q.Step, r.Attempt(q.Step, q.Attempt).HeldInReview(), true, all.taken())
 			}
-			if q.LimitWait && r.Procs.Of(q.Key) == nil {
+			if q.LimitWait && !r.Paused && r.Procs.Of(q.Key) == nil {
 				w = limitWait(w, id, q.NotBefore, q.BudgetWait)
 			}
 		case engine.OnNotice:

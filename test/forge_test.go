@@ -184,6 +184,7 @@ func TestForgeEnds(t *testing.T) {
 	if r := w.hubRun(); r.Phase != engine.RunCompleted || r.EndWhy != fmt.Sprintf("pull request #1 was merged by bob as %.12s, before GB had passed", head) {
 		t.Errorf("%s %s", r.Phase, r.EndWhy)
 	}
+	says(t, w.do(w.bin, "status", "w-1"), fmt.Sprint("its pull request: ", f.Pulls()[0]["html_url"]))
 	f.Spoil(forgestub.Fault{Status: 502})
 	w.do(w.bin, "start", "w")
 	w.waitsFor("is away (HTTP 502)")
@@ -321,6 +322,12 @@ func TestForgeTrouble(t *testing.T) {
 	f.Spoil(forgestub.Fault{Status: 503})
 	w.waitsFor("is away (HTTP 503)")
 	f.Heal()
+	w.waitsFor("for checks of pull request #1, none has reported yet")
+
+	f.Spoil(forgestub.Fault{Status: 401})
+	w.waitsFor("GB for the run to be resumed: its review is due")
+	f.Heal()
+	w.do(w.bin, "resume", "w-1")
 	w.waitsFor("for checks of pull request #1, none has reported yet")
 
 	// Somebody else pushes: the run waits, and goes on as it says.

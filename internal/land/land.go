@@ -226,6 +226,9 @@ func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bo
 	if r.Phase != engine.RunCompleted {
 		how += " --unfinished"
 	}
+	if at := pulls.Address(state, r.ID); at != "" && tip.SHA == base.SHA && r.Phase == engine.RunCompleted {
+		return "its pull request: " + text.Line(at) // somebody merged it while a gate was open
+	}
 	if tip.SHA == base.SHA {
 		take := toCommit(ctx, repo, folders.WorkOf(root, r.Made()), how, near)
 		if take == "" && r.Phase == engine.RunCompleted {
