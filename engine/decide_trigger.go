@@ -267,8 +267,8 @@ func (d *triggering) firingRead(ev FiringRead) {
 		d.tellTrigger(w.ID, "start",
 			fmt.Sprintf("the trigger %s of %s started no run for %s: %s", f.Trigger, w.ID, f.Key, why))
 	case confirm != "":
-		d.stopFor(d.s.Runs[id], PausedConfirm, confirm+" and it waits for your word: sluice resume "+id+
-			" lets it begin, sluice abort "+id+" ends it")
+		d.stopFor(d.s.Runs[id], PausedConfirm, confirm+" and it waits for your word: look at sluice status "+id+
+			"; sluice resume "+id+" lets it begin, sluice abort "+id+" ends it")
 	}
 	if a.Full == FullQueue && len(a.Firings) == 0 {
 		d.put(TriggersOpened{Workflow: w.ID})

@@ -265,11 +265,15 @@ func TestHostileIssue(t *testing.T) {
 	w.do(w.bin, "triggers", "arm", "w")
 
 	// An outsider's waits for a person.
-	f.Issue(6, forgestub.Issue{Title: "mine", Author: "eve", Label: "agent", Association: "NONE"})
+	f.Issue(6, forgestub.Issue{Title: "mine", Body: "all\n  goal: fine" + strings.Repeat("\nof it", 500) + "\u202e", Author: "eve", Label: "agent",
+		Association: "NONE"})
 	eventually(t, "a run of the outsider's issue", func() bool { return w.hubRun().ID == "w-1" })
 	if r := w.hubRun(); r.Phase != engine.RunPending || r.Paused != engine.PausedConfirm {
 		t.Errorf("%s %s", r.Phase, r.Paused)
 	}
+	says(t, w.do(w.bin, "inbox"), "look at sluice status w-1")
+	says(t, w.do(w.bin, "status", "w-1"), "goal: mine issue.author: eve issue.body: | all | goal: fine | of it |",
+		"| of it<U+202E> issue.labels")
 	w.do(w.bin, "abort", "w-1", "--yes")
 	eventually(t, "the run ends", func() bool { return !w.hubRun().Live() })
 

@@ -95,7 +95,11 @@ func (s *Server) run(r *http.Request) (v view, err error) {
 			p.Warnings = append(p.Warnings, "the daemon does not serve this repo now, so the run stands still")
 		}
 		for _, name := range slices.Sorted(maps.Keys(run.Vars)) {
-			if value := text.Clean(fmt.Sprint(run.Vars[name]), varMost); value != "" {
+			value := text.Clean(fmt.Sprint(run.Vars[name]), varMost)
+			if run.Paused == engine.PausedConfirm { // it is decided on
+				value = text.Reveal(fmt.Sprint(run.Vars[name]))
+			}
+			if value != "" {
 				p.Vars = append(p.Vars, field{name, value})
 			}
 		}

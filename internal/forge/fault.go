@@ -89,7 +89,7 @@ func (f *Fault) Advice() string {
 	case Missing:
 		return "check the remote's address (git remote get-url origin), and with `gh auth status` who you are there"
 	case Refused:
-		return "look at what it says; it is asked again"
+		return "look at what it says"
 	case TooMuch:
 		return "look there yourself"
 	}

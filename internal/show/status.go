@@ -151,6 +151,7 @@ func Status(ctx context.Context, con *console.Console, p *workspace.Workspace, v
 			con.Print("")
 		}
 		con.PrintLines(render.RunLines(con, r, con.Now()))
+		printGiven(con, r)
 		printLate(con, late, r.ID)
 		if st.Cluster != nil && !st.Cluster.Leads { // it is taken where it has ended
 			continue
