@@ -2,6 +2,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -158,16 +159,16 @@ func (s *sink) turn() {
 	_ = s.create(tail)
 }
 
-// close joins the files.
-func (s *sink) close() {
+// close joins the files. It returns why not all of the output is kept; "" = all is, or the limit left some out.
+func (s *sink) close() (lost string) {
 	if s.file != nil || s.unwritten > 0 {
 		s.there()
 	}
 	if s.file != nil {
 		s.file.Close()
 	}
-	if !s.inTail && s.unwritten == 0 {
-		return
+	if !s.inTail && s.failure == nil {
+		return ""
 	}
 	if _, err := os.Lstat(s.path); s.inTail && errors.Is(err, fs.ErrNotExist) {
 		if s.create(s.path); s.file != nil { // the head is gone: keep the tail
@@ -181,7 +182,13 @@ func (s *sink) close() {
 	if s.unwritten > 0 {
 		note += fmt.Sprintf("\n[sluice: %d bytes of output could not be written: %.100v]\n", s.unwritten, s.failure)
 	}
-	join(s.path, note, s.segment)
+	if err := join(s.path, note, s.segment); err != nil {
+		s.fail(0, err)
+	}
+	if s.failure == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d bytes of it could not be written: %.100v", s.unwritten, s.failure)
 }
 
 // joinOutput joins the files of a launch whose shim could not; limit is its MaxOutput.
@@ -192,34 +199,42 @@ func joinOutput(dir string, limit int64) {
 		if _, err := os.Lstat(path + OldSuffix); err == nil {
 			note = "\n[sluice: some output may be left out here]\n"
 		}
-		join(path, note, segmentOf(limit))
+		_ = join(path, note, segmentOf(limit)) // its launch is lost, whatever it printed
 	}
 }
 
 // join appends the note and the newest output to the head. The files may have been replaced, so it
-// reads at most a segment of each.
-func join(path, note string, segment int64) {
+// reads at most a segment of each. After an error the newest output stays where it is.
+func join(path, note string, segment int64) error {
 	old, tail := path+OldSuffix, path+TailSuffix
-	defer os.Remove(old)
-	defer os.Remove(tail)
 	if _, err := os.Lstat(tail); errors.Is(err, fs.ErrNotExist) && note == "" {
-		return
+		os.Remove(old)
+		return nil
 	}
 	out, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|openSafely, 0)
 	if err != nil {
-		return
+		return err
 	}
 	defer out.Close()
-	if info, err := out.Stat(); err != nil || !info.Mode().IsRegular() {
-		return
+	info, err := out.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return cmp.Or(err, atomicfile.ErrNotRegular)
 	}
-	_, _ = io.WriteString(out, note)
+	_, err = io.WriteString(out, note)
 	for _, part := range []string{old, tail} {
-		if f, _, err := atomicfile.Open(filepath.Split(part)); err == nil {
-			_, _ = io.Copy(out, io.LimitReader(f, segment))
-			f.Close()
+		f, _, no := atomicfile.Open(filepath.Split(part))
+		if no != nil {
+			continue
 		}
+		_, no = io.Copy(out, io.LimitReader(f, segment))
+		err = errors.Join(err, no, f.Close())
 	}
+	if err != nil {
+		return errors.Join(err, out.Truncate(info.Size()))
+	}
+	os.Remove(old)
+	os.Remove(tail)
+	return nil
 }
 
 // Tail returns at most n bytes of the newest output in dir, also of a live launch: of stdout and

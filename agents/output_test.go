@@ -218,3 +218,22 @@ func FuzzRecords(f *testing.F) {
 		}
 	})
 }
+
+func TestSinkSaysWhatItLost(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "stdout")
+	s := newSink("", path, MinMaxOutput)
+	s.Write(numbered(200)) // the head is full, the rest is in the tail
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil { // nothing can be joined there
+		t.Fatal(err)
+	}
+	if lost := s.close(); !strings.Contains(lost, "directory") {
+		t.Errorf("said: %q", lost)
+	}
+	if _, err := os.Stat(path + TailSuffix); err != nil {
+		t.Errorf("the newest output is gone: %v", err)
+	}
+}

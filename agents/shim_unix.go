@@ -317,7 +317,7 @@ func (s *shim) run() Exit {
 	e := s.supervise(pid, ends)
 	reaper.Wait()
 	s.endStrays()
-	s.next.out.finish()
+	e.Unkept = s.next.out.finish()
 	e.Started = started
 	return e
 }

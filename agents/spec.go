@@ -96,6 +96,8 @@ type Exit struct {
 	NotStarted string `json:"not_started,omitempty"`
 	// NoCommand: a person has to install its command, or to name another.
 	NoCommand bool `json:"no_command,omitempty"`
+	// Unkept is why its stdout is not whole, as on a full disk, or "".
+	Unkept string `json:"unkept,omitempty"`
 	// Started and Ended are wall times. Ended is when the command's main process was seen gone, or
 	// when its loss was noticed.
 	Started time.Time `json:"started"`

@@ -126,17 +126,17 @@ func (st *streams) close() {
 	st.readers = nil
 }
 
-// finish drains the rest and joins the files. The tree is gone, so each pipe ends at once unless
-// something outside holds it.
-func (st *streams) finish() {
+// finish drains the rest and joins the files. It returns why stdout is not whole; "" = it is. The tree is
+// gone, so each pipe ends at once unless something outside holds it.
+func (st *streams) finish() (lost string) {
 	for _, r := range st.readers {
 		_ = r.SetReadDeadline(time.Now().Add(drainLimit))
 	}
 	st.drains.Wait()
-	for _, keep := range st.sinks {
-		keep.close()
-	}
+	lost = st.sinks[0].close()
+	_ = st.sinks[1].close() // only people read it
 	st.close()
+	return lost
 }
 
 // start starts the command, or the sandbox around it. An error says what failed and what to do.

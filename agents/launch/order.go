@@ -98,8 +98,9 @@ type Ended struct {
 	Said *program.Result // what its agent's program reported; nil = its output is its answer
 	Back *Back           // what a worker returned; nil = it was this machine's
 
-	total program.Usage // of its whole conversation
-	gone  bool          // the conversation that it should continue is missing
+	unkept string        // why its standard output is not whole; "" = it is
+	total  program.Usage // of its whole conversation
+	gone   bool          // the conversation that it should continue is missing
 }
 
 // Clean reports whether it ended by itself with code 0.
@@ -132,6 +133,14 @@ func OrCode(d Ended) string {
 		return "it was ended by " + d.Exit.Signal
 	}
 	return fmt.Sprintf("it ended with exit code %d", d.Exit.Code)
+}
+
+// Whole returns an error if a part of what it said is lost: the rest may say something else.
+func (d Ended) Whole() error {
+	if d.Said != nil || d.unkept == "" { // its program's last event has all
+		return nil
+	}
+	return fmt.Errorf("the output is not whole: %s", d.unkept)
 }
 
 // Output returns the end of its output.

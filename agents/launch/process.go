@@ -102,7 +102,7 @@ func (f *following) await(ctx context.Context) (Ended, error) {
 			if held && !f.Agent {
 				ls.leaveHome(f.Key)
 			}
-			return Ended{Exit: ls.exitOf(exit, f.Key), Dir: f.dir}, nil
+			return Ended{Exit: ls.exitOf(exit, f.Key), Dir: f.dir, unkept: exit.Unkept}, nil
 		case ctx.Err() != nil:
 			return Ended{}, ctx.Err()
 		case until.Err() == nil: // waiting failed

@@ -40,7 +40,9 @@ func (js *Judges) Review(ctx context.Context, j job.Job, emit func(engine.Event)
 				verdict = engine.Judgement{Inconclusive: "the reviewer gave no verdict: " + launch.OrCode(end)}
 				return nil
 			}
-			verdict, err = gates.ReadVerdict(js.verdictInput(g, t, end))
+			if err = end.Whole(); err == nil {
+				verdict, err = gates.ReadVerdict(js.verdictInput(g, t, end))
+			}
 			if err != nil || verdict.Inconclusive != "" {
 				js.collector.KeepReply(t.Dir, end)
 			}

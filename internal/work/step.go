@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,6 +56,9 @@ func (k *Work) Step(ctx context.Context, j job.Job, emit func(engine.Event)) *en
 	}
 	if a.Bad != nil {
 		ev.AnswerBad = a.Bad.Error()
+	}
+	if err := a.First.Whole(); err != nil && a.First.Clean() && readsStdout(j.Spec) {
+		ev.Exit.Class, ev.Exit.Why = engine.ClassInfrastructure, err.Error()
 	}
 	k.keepOutput(ev, j, st, a.First)
 	if st.Run == nil {
@@ -194,7 +198,7 @@ func (k *Work) answer(j job.Job, st *engine.Step, t launch.Turn, end launch.Ende
 		}
 		return out, nil
 	}
-	if end.Clean() {
+	if end.Clean() && end.Whole() == nil {
 		in.Output = []byte(end.Stdout(gates.MaxReply))
 	}
 	data, err := gates.Find(in, func(data []byte) error {
@@ -208,7 +212,7 @@ func (k *Work) answer(j job.Job, st *engine.Step, t launch.Turn, end launch.Ende
 		if !end.Clean() {
 			return nil, nil // how it ended says enough
 		}
-		err = fmt.Errorf("no answer: %w", err)
+		err = fmt.Errorf("no answer: %w", cmp.Or(end.Whole(), err))
 	}
 	if err == nil {
 		data, err = judge.ReadAnswer(j, st, data)
