@@ -101,17 +101,26 @@ func check(t *testing.T, err error) {
 // TestFullDiskIsTold: git's error shows a full disk, so that the call is retried later.
 func TestFullDiskIsTold(t *testing.T) {
 	for words, errno := range map[string]error{
-		"sha1 file '/x/index.lock' write error. Out of diskspace": syscall.ENOSPC,
-		"unable to write file x: No space left on device":         syscall.ENOSPC,
-		"unable to create 'index.lock': Read-only file system":    syscall.EROFS,
-		"fatal: bad object HEAD":                                  nil,
+		"sha1 file '/x/index.lock' write error. Out of diskspace":                   syscall.ENOSPC,
+		"unable to create file x: No space left on device":                          syscall.ENOSPC,
+		"unable to create 'index.lock': Read-only file system":                      syscall.EROFS,
+		"fatal: bad object HEAD":                                                    nil,
+		"error: unable to write file out.txt":                                       syscall.EIO,
+		"cannot update ref 'x': couldn't close 'x.lock'":                            syscall.EIO,
+		"fatal: Out of memory, malloc failed (tried to allocate 9 bytes)":           syscall.ENOMEM,
+		"error: cannot fork() for pack-objects: Resource temporarily unavailable":   syscall.EAGAIN,
+		"error: open(\"out.txt\"): Too many open files; fatal: adding files failed": syscall.EMFILE,
 	} {
 		var err error = fmt.Errorf("changed: %w", &CommandError{Command: "update-index", Code: 128, Stderr: words})
-		for _, e := range []error{syscall.ENOSPC, syscall.EROFS, syscall.EIO} {
+		for _, e := range []error{syscall.ENOSPC, syscall.EROFS, syscall.EIO, syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE} {
 			if errors.Is(err, e) != (e == errno) {
 				t.Errorf("%q is %v: %v", words, e, errors.Is(err, e))
 			}
 		}
+	}
+	killed := exec.Command("sh", "-c", "kill -9 $$").Run()
+	if err := exitError(call{args: []string{"add"}}, killed, &First{}); !errors.Is(err, syscall.ENOMEM) {
+		t.Errorf("a git that was killed: %v", err)
 	}
 }
 

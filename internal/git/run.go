@@ -57,8 +57,8 @@ func (e *CommandError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.Command, e.Stderr)
 }
 
-// Is matches disk errors as if the system had returned them: git leaves only its message
-// (LC_ALL=C).
+// Is matches errors of the machine as if the system had returned them: git leaves only its message
+// (LC_ALL=C), and of some failed writes not why they failed (2.39: entry.c, refs/files-backend.c).
 func (e *CommandError) Is(target error) bool {
 	for words, errno := range map[string]syscall.Errno{
 		"No space left on device": syscall.ENOSPC,
@@ -67,6 +67,16 @@ func (e *CommandError) Is(target error) bool {
 		"Read-only file system":   syscall.EROFS,
 		"Input/output error":      syscall.EIO,
 		"File too large":          syscall.EFBIG,
+
+		"unable to write file":           syscall.EIO,
+		"Unable to write new index file": syscall.EIO,
+		"couldn't write '":               syscall.EIO,
+		"couldn't close '":               syscall.EIO,
+
+		"Too many open files":              syscall.EMFILE,
+		"Cannot allocate memory":           syscall.ENOMEM,
+		"Out of memory":                    syscall.ENOMEM, // git's own
+		"Resource temporarily unavailable": syscall.EAGAIN, // no process or thread more
 	} {
 		if target == errno && strings.Contains(e.Stderr, words) {
 			return true
@@ -278,6 +288,8 @@ func exitError(c call, err error, complaint *First) error {
 		return nil
 	case !ok:
 		return fmt.Errorf("git %s: %w", c.args[0], err)
+	case exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL: // not ours: the kernel's, mostly
+		return fmt.Errorf("git %s: it was killed, as for want of memory: %w", c.args[0], syscall.ENOMEM)
 	case slices.Contains(c.codes, exit.ExitCode()):
 		return nil
 	}

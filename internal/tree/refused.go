@@ -21,11 +21,8 @@ func refusal(err error) error {
 	if !ofGit || cmd.Code < 0 || ofTheMachine(err) {
 		return err
 	}
-	// our own index, where no agent writes
-	for _, index := range []string{".lock': File exists", "Unable to write new index file"} {
-		if strings.Contains(cmd.Stderr, index) {
-			return err
-		}
+	if strings.Contains(cmd.Stderr, ".lock': File exists") { // of our own index, where no agent writes
+		return err
 	}
 	return &Refused{"the work cannot be taken: git refuses it: " + cmd.Stderr}
 }
@@ -33,7 +30,7 @@ func refusal(err error) error {
 // ofTheMachine reports whether the machine caused an error, not the data.
 func ofTheMachine(err error) bool {
 	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO, syscall.EFBIG,
-		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}, func(e error) bool { return errors.Is(err, e) })
+		syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // damaged replaces an error if the repo lacks objects of the work's base.
