@@ -25,6 +25,9 @@ func agentsOf(s settings.Settings, spec *engine.Spec) (out []gates.Agent) {
 		for _, a := range r.Agent {
 			used[a], named[a] = true, append(named[a], filesNamed(r.Args)...)
 			named[a] = append(named[a], readBy(s.Agents[a])...)
+			if file := path.Clean(filepath.ToSlash(r.PromptFile)); r.PromptFile != "" {
+				named[a] = append(named[a], file, path.Join(layout.WorkflowDir, file))
+			}
 		}
 	}
 	for _, st := range spec.Steps {

@@ -72,6 +72,19 @@ func TestFilesOfRoleArgs(t *testing.T) {
 	}
 }
 
+// TestPromptFilesAreLaw: the file that the settings name as a role's prompt is what its agents are told, wherever it lies.
+func TestPromptFilesAreLaw(t *testing.T) {
+	spec := &engine.Spec{Steps: []*engine.Step{{Agent: &engine.Agent{Type: "writer"}}}, Gates: []*engine.Gate{{Reviewer: engine.Reviewer{AgentType: "reviewer"}}}}
+	s := settings.Default()
+	s.Roles["reviewer"] = settings.Role{Agent: []string{"claude"}, PromptFile: "docs/reviewer.md"}
+	s.Roles["other"] = settings.Role{Agent: []string{"claude"}, PromptFile: "docs/other.md"}
+	l := gates.LawOf(spec, agentsOf(s, spec), nil, nil, gates.Bases{Root: "/r", Top: "/r/wt", Dir: "/r/wt"})
+	got := l.Guarded(strings.Fields("docs/a.md docs/reviewer.md .workflow/docs/reviewer.md docs/other.md"), []string{"docs/reviewer.md"})
+	if want := strings.Fields("docs/reviewer.md .workflow/docs/reviewer.md"); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestFilesOfPrograms: what one program alone reads by itself is law for the runs in which it works or judges, and so is
 // what its command names.
 func TestFilesOfPrograms(t *testing.T) {
