@@ -19,12 +19,13 @@ func lawGlobs() []string {
 }
 
 // lawNames are files and folders that do so wherever they are: for git, or for later agents, whose
-// programs take instructions, hooks and the address of the model from them.
+// programs take instructions, hooks and the address of the model from them, and what a search leaves out.
 func lawNames() []string {
 	return []string{".gitattributes", ".gitmodules", ".gitignore", ".lfsconfig",
+		".ignore", ".rgignore", ".geminiignore", ".qwenignore",
 		"CLAUDE.md", "CLAUDE.local.md", ".claude", ".mcp.json",
 		"AGENTS.md", "AGENTS.override.md", ".codex", ".agents",
-		"opencode.json", "opencode.jsonc", ".opencode",
+		opencodeFile, opencodeFile + "c", ".opencode",
 		"GEMINI.md", ".gemini", "QWEN.md", ".qwen"}
 }
 

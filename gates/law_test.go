@@ -40,6 +40,7 @@ func TestGuarded(t *testing.T) {
 		{files: "sub/CLAUDE.md .gitattributes a/.gitignore .gitmodules .lfsconfig AGENTS.md bin/agent bin/other", want: "sub/CLAUDE.md .gitattributes a/.gitignore .gitmodules .lfsconfig AGENTS.md bin/agent"},
 		{files: ".claude/settings.json sub/.claude/agents/a.md .claude a/CLAUDE.local.md .mcp.json AGENTS.override.md .codex/config.toml .agents/skills/x/SKILL.md opencode.json x/opencode.jsonc .opencode/a.ts GEMINI.md sub/.gemini/settings.json QWEN.md .qwen/settings.json claude/a.md docs/claude.md docs/gemini.md",
 			want: ".claude/settings.json sub/.claude/agents/a.md .claude a/CLAUDE.local.md .mcp.json AGENTS.override.md .codex/config.toml .agents/skills/x/SKILL.md opencode.json x/opencode.jsonc .opencode/a.ts GEMINI.md sub/.gemini/settings.json QWEN.md .qwen/settings.json"},
+		{files: ".ignore a/.rgignore .geminiignore .qwenignore a.ignore ignore", want: ".ignore a/.rgignore .geminiignore .qwenignore"},
 		{files: "my.key src/x.key", want: "my.key"},
 		{files: "ci/gate.sh tests/run", outs: "./ci/gate.sh", want: "tests/run"}, // the step was to write it
 		// In a worktree whose commands run in one of its folders, with the root's own file named.

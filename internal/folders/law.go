@@ -14,7 +14,6 @@ import (
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
-	"sluice/internal/shells"
 	"sluice/internal/tree"
 )
 
@@ -108,8 +107,8 @@ func (x *ground) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, e
 		gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir, Path: x.opt.Path()}), err
 }
 
-// follow adds to the law what its programs start in turn and what links lead to, both as they were before the run, and
-// links that the work changed.
+// follow adds to the law what its programs start in turn, what instructions import and what links lead to, all as they
+// were before the run, and links that the work changed.
 func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, now []git.Change,
 	ignored []tree.Beside) error {
 	before, err := x.before(ctx, l, was.Found)
@@ -136,78 +135,6 @@ func (x *ground) follow(ctx context.Context, l *gates.Law, was tree.Before, now 
 		return read[link], err
 	})
 }
-
-// lawBefore is what a tree adds to a law.
-type lawBefore struct {
-	links map[string]string // each with the object that says where it leads
-	turn  gates.Turn
-}
-
-// before adds to a law what its programs start in turn in a commit, and returns the commit's links.
-func (x *ground) before(ctx context.Context, l *gates.Law, commit string) (out lawBefore, err error) {
-	out.links = map[string]string{}
-	if commit == "" {
-		return out, nil
-	}
-	at, err := x.opt.Git.TreeOf(ctx, commit)
-	if err != nil {
-		return out, err
-	}
-	key := at + " " + l.Commands()
-	if kept, ok := x.lawBefore.Get(key); ok { // all attempts of a run are compared with the same
-		l.Add(kept.turn)
-		return kept, nil
-	}
-	entries, err := x.opt.Git.Entries(ctx, commit)
-	if err != nil {
-		return out, err
-	}
-	files := map[string]string{}
-	for _, e := range entries {
-		if e.Mode == git.ModeLink {
-			out.links[e.Path] = e.Object
-		} else {
-			files[e.Path] = e.Object
-		}
-	}
-	out.turn, err = l.InTurn(func(file string) (string, bool, error) {
-		at, err := x.behind(ctx, out.links, file)
-		if err != nil || files[at] == "" {
-			return "", false, err
-		}
-		text, err := git.BlobStart(ctx, x.opt.Git, files[at], shells.MaxFile)
-		return string(text), true, err
-	})
-	if err == nil && len(out.links) <= maxLinks {
-		x.lawBefore.Put(key, out)
-	}
-	return out, err
-}
-
-// behind returns where a file is if links of its tree lead to it. One behind more than maxHops is nowhere.
-func (x *ground) behind(ctx context.Context, links map[string]string, file string) (string, error) {
-	for hop, i := 0, 0; i < len(file); i++ {
-		end := len(file)
-		if n := strings.IndexByte(file[i:], '/'); n >= 0 {
-			end = i + n
-		}
-		if i = end; links[file[:end]] == "" {
-			continue
-		}
-		written, err := git.BlobStart(ctx, x.opt.Git, links[file[:end]], maxLink)
-		if hop++; err != nil || hop > maxHops {
-			return "", err
-		}
-		file, i = path.Join(path.Dir(file[:end]), string(written), file[end:]), -1
-	}
-	return file, nil
-}
-
-// maxHops is the most links that lead one to another.
-const maxHops = 10
-
-// maxLinks limits the links of a tree that are kept in memory.
-const maxLinks = 1000
 
 // maxLink is the longest path that a link holds, in bytes, as on Linux.
 const maxLink = 4096

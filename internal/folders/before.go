@@ -1,0 +1,118 @@
+package folders
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"sluice/gates"
+	"sluice/internal/git"
+	"sluice/internal/shells"
+)
+
+// Limits of what is kept and read of a tree.
+const (
+	maxLinks        = 1000
+	maxHops         = 10       // links that lead one to another
+	maxImporting    = 1000     // files that may import others
+	maxInstructions = 64 << 10 // bytes of each
+)
+
+// lawBefore is what a tree adds to a law.
+type lawBefore struct {
+	links    map[string]string // each with the object that says where it leads
+	imported []string          // what its instructions have agents' programs read
+	turn     gates.Turn
+}
+
+// before adds to a law what instructions import in a commit and what its programs start in turn there, and returns the
+// commit's links.
+func (x *ground) before(ctx context.Context, l *gates.Law, commit string) (out lawBefore, err error) {
+	out.links = map[string]string{}
+	if commit == "" {
+		return out, nil
+	}
+	at, err := x.opt.Git.TreeOf(ctx, commit)
+	if err != nil {
+		return out, err
+	}
+	key := at + " " + l.Commands()
+	if kept, ok := x.lawBefore.Get(key); ok { // all attempts of a run are compared with the same
+		l.Read(kept.imported)
+		l.Add(kept.turn)
+		return kept, nil
+	}
+	entries, err := x.opt.Git.Entries(ctx, commit)
+	if err != nil {
+		return out, err
+	}
+	files := map[string]string{}
+	for _, e := range entries {
+		switch e.Mode {
+		case git.ModeLink:
+			out.links[e.Path] = e.Object
+		case git.ModeSubmodule:
+		default:
+			files[e.Path] = e.Object
+		}
+	}
+	if out.imported, err = x.imported(ctx, files); err != nil {
+		return out, err
+	}
+	l.Read(out.imported)
+	out.turn, err = l.InTurn(func(file string) (string, bool, error) {
+		at, err := x.behind(ctx, out.links, file)
+		if err != nil || files[at] == "" {
+			return "", false, err
+		}
+		text, err := git.BlobStart(ctx, x.opt.Git, files[at], shells.MaxFile)
+		return string(text), true, err
+	})
+	if err == nil && len(out.links) <= maxLinks {
+		x.lawBefore.Put(key, out)
+	}
+	return out, err
+}
+
+// imported returns what the instructions among files, each with its object, have agents' programs read.
+func (x *ground) imported(ctx context.Context, files map[string]string) (all []string, err error) {
+	var next []string
+	for file := range files {
+		if gates.Instructs(file) {
+			next = append(next, file)
+		}
+	}
+	slices.Sort(next)
+	for n := 0; n < len(next) && n < maxImporting; n++ {
+		if files[next[n]] == "" || slices.Contains(next[:n], next[n]) {
+			continue
+		}
+		text, err := git.BlobStart(ctx, x.opt.Git, files[next[n]], maxInstructions)
+		if err != nil {
+			return nil, err
+		}
+		more := gates.Imports(next[n], string(text))
+		all, next = append(all, more...), append(next, more...)
+	}
+	return all, nil
+}
+
+// behind returns where a file is if links of its tree lead to it. One behind more than maxHops is nowhere.
+func (x *ground) behind(ctx context.Context, links map[string]string, file string) (string, error) {
+	for hop, i := 0, 0; i < len(file); i++ {
+		end := len(file)
+		if n := strings.IndexByte(file[i:], '/'); n >= 0 {
+			end = i + n
+		}
+		if i = end; links[file[:end]] == "" {
+			continue
+		}
+		written, err := git.BlobStart(ctx, x.opt.Git, links[file[:end]], maxLink)
+		if hop++; err != nil || hop > maxHops {
+			return "", err
+		}
+		file, i = path.Join(path.Dir(file[:end]), string(written), file[end:]), -1
+	}
+	return file, nil
+}
