@@ -10,6 +10,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/layout"
 	"sluice/internal/shells"
+	"sluice/internal/text"
 )
 
 // lawGlobs are the files that define how work is done and judged. If a step changes one, a person
@@ -325,13 +326,14 @@ func (l Law) GuardedAs(files, outs []string, as map[string]string) (names, becam
 		}
 	}
 	for _, f := range is[:min(len(is), maxProtected)] {
-		names, became = append(names, f), append(became, as[f])
+		names, became = append(names, text.Name(f)), append(became, as[f])
 	}
 	if n := len(is) - len(names); n > 0 { // a person is asked about them anyway
 		names, became = append(names, fmt.Sprintf("%d more", n)), append(became, "")
 	}
 	if len(others) > 0 && l.protect == 0 {
-		names = append(names, others[0]+more(others)+" (what is run is unknown, "+l.unknown[0]+": name it under protect)")
+		names = append(names, text.Name(others[0])+more(others)+" (what is run is unknown, "+l.unknown[0]+
+			": name it under protect)")
 		became = append(became, ofAll(others, as))
 	}
 	return names, became

@@ -66,6 +66,14 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
+// TestLawNamesAreSeen: a person who is asked about a file is told what of its name they would not see.
+func TestLawNamesAreSeen(t *testing.T) {
+	l := LawOf(&engine.Spec{Protect: []string{"ci/**"}}, nil, nil, nil, Bases{Root: "/r", Top: "/r", Dir: "/r"})
+	if got := l.Guarded([]string{"ci/a\u200b\x1b[2J.sh"}, nil); !slices.Equal(got, []string{"ci/a<U+200B><U+001B>[2J.sh"}) {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestProgramsOfPath: a program of the checkout that PATH finds is law, also where another starts it.
 func TestProgramsOfPath(t *testing.T) {
 	spec := &engine.Spec{Gates: []*engine.Gate{{ID: "G", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: "timeout 9 lintx src | make"}}}},

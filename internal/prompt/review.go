@@ -92,7 +92,7 @@ func (in ReviewInput) sections() []section {
 func (in ReviewInput) criteria() string { return "- " + strings.Join(each(in.Criteria, line), "\n- ") }
 
 func (in ReviewInput) changed() string {
-	return strings.Join(each(in.Changed, func(c Changed) string { return c.How + " " + line(c.Path) }), "\n")
+	return strings.Join(each(in.Changed, func(c Changed) string { return c.How + " " + line(text.Name(c.Path)) }), "\n")
 }
 
 // Cut says which of the texts that the work is to be judged by the reviewer would not see all of, or that it would not

@@ -68,6 +68,9 @@ func Print(con *console.Console, sh *Shown) {
 	}
 }
 
+// maxNames limits what is shown of the names of protected files, in characters: nearly nothing is cut.
+const maxNames = 1 << 20
+
 // printTitle prints what it is, how it stands, and who else asks.
 func printTitle(con *console.Console, sh *Shown) {
 	g := sh.Gate
@@ -180,7 +183,7 @@ func printAttempt(con *console.Console, sh *Shown, at *engine.Attempt) {
 		con.Field("judged", text.Unshipped(at.Unshipped))
 	}
 	if len(at.Protected) > 0 {
-		con.Field("protected", "changed: "+strings.Join(at.Protected, ", "))
+		con.Field("protected", "changed: "+text.Clean(strings.Join(at.Protected, ", "), maxNames))
 	}
 	if sh.Usage != (engine.Usage{}) {
 		con.Field("cost", fmt.Sprintf("%d tokens, %.2f USD", sh.Usage.Tokens, sh.Usage.CostUSD))
@@ -214,14 +217,14 @@ func printChanged(con *console.Console, sh *Shown) {
 	}
 	printFiles(con, "changed", sh.Changed, 0)
 	for _, f := range sh.Beside {
-		con.Field("", text.Line(f.Path)+" is judged too, but not shipped")
+		con.Field("", text.Line(text.Name(f.Path))+" is judged too, but not shipped")
 	}
 	for _, f := range sh.Law {
-		con.Field("", text.Line(f.Path)+" decides too, has changed, and is not shipped")
+		con.Field("", text.Line(text.Name(f.Path))+" decides too, has changed, and is not shipped")
 	}
 	var hidden []string
 	for _, f := range sh.Hidden {
-		hidden = append(hidden, f.Path+" is not shipped: only ignore rules of this run hide it")
+		hidden = append(hidden, text.Name(f.Path)+" is not shipped: only ignore rules of this run hide it")
 	}
 	printFiles(con, "hidden", hidden, sh.More)
 	if len(sh.Changed) > 0 {
@@ -236,7 +239,7 @@ func printChanged(con *console.Console, sh *Shown) {
 // printFiles prints a label before the first of some files, and how many there are beside those that are listed.
 func printFiles(con *console.Console, label string, files []string, more int) {
 	for _, f := range files[:min(len(files), maxFiles)] {
-		con.Field(label, text.Line(f))
+		con.Field(label, text.Line(text.Name(f)))
 		label = ""
 	}
 	if n := len(files) + more - maxFiles; n > 0 {

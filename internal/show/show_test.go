@@ -78,6 +78,18 @@ func TestShowSaysWhatTheStepSaid(t *testing.T) {
 	}
 }
 
+// TestShowNamesOfFiles: the name of a changed file shows what a reader does not see, and moves nothing on the screen.
+func TestShowNamesOfFiles(t *testing.T) {
+	var out strings.Builder
+	Print(console.New(nil, nil, &out, nil), &Shown{Step: "a", Changed: []string{"README.md\u200b", "x.go\n  verdict     pass"},
+		Attempt: &engine.Attempt{N: 1, Protected: []string{"CLAUDE.md", ".claude/\x1b[2Jx\n  verdict     pass"}}})
+	for _, want := range []string{"changed     README.md<U+200B>\n", " x.go<U+000A> verdict pass\n", "protected   changed: CLAUDE.md, .claude/x verdict pass\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
 // TestLevelsOnce: the level of trust is said at the end of a status only where no live run says it, and of new launches
 // where live runs differ.
 func TestLevelsOnce(t *testing.T) {

@@ -40,6 +40,19 @@ func TestSeen(t *testing.T) {
 	}
 }
 
+// TestName: two files that look alike have names that do not.
+func TestName(t *testing.T) {
+	for in, want := range map[string]string{
+		"src/ü 漢字.go":            "src/ü 漢字.go",
+		"README.md\u200b":        "README.md<U+200B>",
+		"a\n  b\tc\u202e\x1b[2J": "a<U+000A>  b<U+0009>c<U+202E><U+001B>[2J",
+	} {
+		if got := Name(in); got != want || Name(got) != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestReveal(t *testing.T) {
 	hold.Rule(t, "4-trust text", "control characters and bidi marks are taken out")
 	for _, c := range [][2]string{

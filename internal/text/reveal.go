@@ -51,6 +51,9 @@ func Seen(s string) string {
 	return spelled(s, func(r rune) bool { return dropped(r) || Inkless(r) && !Hidden(r) && !breaks(r) })
 }
 
+// Name is Seen for the name of a file, on one line: what a reader does not see may tell it from another file.
+func Name(s string) string { return spelled(s, Inkless) }
+
 // spelled shows the characters that odd tells by their numbers.
 func spelled(s string, odd func(rune) bool) string {
 	if strings.IndexFunc(s, odd) < 0 {
