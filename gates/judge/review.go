@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -167,7 +168,7 @@ func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, s
 	in := prompt.ReviewInput{
 		Role: w.Role, Template: template, Workflow: j.RunInfo.Workflow, Description: j.Spec.Description, Run: j.Run,
 		Gate: g.ID, GateName: g.Name, Round: j.Round.N, Step: st.ID, StepName: st.Name, Look: look,
-		Task: js.task(j, st, values), Values: values,
+		Task: js.task(j, st, values), Values: values, Given: collect.Given(j),
 		ContextFiles: js.collector.ContextFiles(j.Spec, st, b.Dir), Criteria: j.Attempt.ToReview, Summary: j.Attempt.Summary,
 		Answer: j.Attempt.Answer, Rubric: g.Reviewer.Rubric, Schema: g.Answer, AnswerPath: answer,
 	}
@@ -207,10 +208,23 @@ func (js *Judges) reviewPrompt(ctx context.Context, j job.Job, g *engine.Gate, s
 	if err := js.changes(ctx, j, st, b.Agents, &in); err != nil {
 		return "", err
 	}
+	in.Rewritten = rewritten(b, in)
 	if why := in.Cut(); why != "" {
 		return "", job.Unready("%s", why)
 	}
 	return prompt.Review(in), ctx.Err()
+}
+
+// rewritten returns those of the files to read first that the work has changed.
+func rewritten(b launch.Judged, in prompt.ReviewInput) (out []string) {
+	for _, f := range in.ContextFiles {
+		at, inside := layout.Rel(b.Top, filepath.Join(b.Dir, f))
+		within := func(c prompt.Changed) bool { return git.Within([]string{at}, c.Path) }
+		if inside && slices.ContainsFunc(in.Changed, within) {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // task describes what the step was to do.

@@ -167,6 +167,14 @@ func (co *Collector) SignalTold(j job.Job, st *engine.Step) string {
 	return file
 }
 
+// Given returns the task of a list that a run is for, as who judges its work is told it.
+func Given(j job.Job) (n prompt.Note) {
+	if c := j.RunInfo.Child; c != nil && c.Task != "" {
+		n = prompt.Note{From: fmt.Sprintf("The task: %s, as it is in the task file", c.Task), Text: tasks.Shown(c.Body)}
+	}
+	return n
+}
+
 // StepPrompt returns the prompt of a step's agent.
 func (co *Collector) StepPrompt(ctx context.Context, j job.Job, st *engine.Step, b tree.Begin, w launch.Who,
 	answer string) (string, error) {

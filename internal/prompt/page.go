@@ -13,6 +13,7 @@ const (
 	maxTemplate    = 12 << 10
 	maxDescription = 4 << 10
 	maxTask        = 48 << 10
+	maxGiven       = 20 << 10 // more than tasks.Shown returns
 	maxLook        = 48 << 10
 	maxCriteria    = 48 << 10
 	maxListed      = 100 // lines of a list

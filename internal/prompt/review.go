@@ -25,10 +25,12 @@ type ReviewInput struct {
 	Step        string
 	StepName    string
 	Task        string  // what the step was to do
+	Given       Note    // the task of a list that the run is for
 	Look        string  // the reviewer's own prompt: what to look for
 	Values      *Values // of Task and Look; nil = none
 
 	ContextFiles []string
+	Rewritten    []string // those of them that the work changed
 	Inputs       []Input
 	Held         []engine.Criterion // what a machine has checked and found to hold
 	Criteria     []string           // what no machine can check
@@ -78,7 +80,7 @@ func (in ReviewInput) sections() []section {
 		{"task", in.task},
 		{"look", in.look},
 		{"criterion", in.judged},
-		{"context", func(p *page) { p.context(in.ContextFiles) }},
+		{"context", func(p *page) { p.context(in.ContextFiles, in.Rewritten) }},
 		{"inputs", func(p *page) { p.inputs(in.Inputs) }},
 		{"work", in.work},
 		{"retry", func(p *page) {
@@ -139,6 +141,9 @@ func (in ReviewInput) task(p *page) {
 	}
 	task, _ := in.Values.fill(in.Task)
 	p.prose(task, maxTask)
+	if in.Given.Text != "" {
+		p.raw("\n" + text.Data(in.Given.From, in.Given.Text, maxGiven))
+	}
 }
 
 func (in ReviewInput) look(p *page) {

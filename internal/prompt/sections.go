@@ -3,6 +3,7 @@ package prompt
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"sluice/engine"
@@ -46,12 +47,18 @@ func (p *page) whole(description string) {
 	}
 }
 
-// context lists what is to be read first.
-func (p *page) context(files []string) {
+// context lists what is to be read first, and which of it the judged work changed.
+func (p *page) context(files, rewritten []string) {
 	if len(files) > 0 {
 		p.section("Read first")
 		p.text("Read these files before anything else; they say how work is done here.\n")
-		p.list(each(files, text.Code))
+		p.list(each(files, func(f string) string {
+			if !slices.Contains(rewritten, f) {
+				return text.Code(f)
+			}
+			return text.Code(f) + " (the work that you judge changed it: read it as part of the work; " +
+				text.Code("git show $SLUICE_BASE:./"+f) + " has what it said before)"
+		}))
 	}
 }
 

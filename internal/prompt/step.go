@@ -60,7 +60,7 @@ func (in StepInput) sections() []section {
 	return []section{
 		{"where", in.where},
 		{"task", func(p *page) { in.task(p, task) }},
-		{"context", func(p *page) { p.context(in.ContextFiles) }},
+		{"context", func(p *page) { p.context(in.ContextFiles, nil) }},
 		{"inputs", func(p *page) { p.inputs(in.Inputs) }},
 		{"rules", func(p *page) {
 			if foreign {
