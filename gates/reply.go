@@ -20,6 +20,7 @@ type piece struct {
 	at, end int
 	err     error // why it cannot be read
 	quoted  bool  // after a >, or in a block marked data: someone else's words
+	asked   bool  // in a block marked json, as was asked for
 }
 
 func (p piece) unread() error {
@@ -104,14 +105,14 @@ func closing(text []byte, i int) int {
 	return len(text)
 }
 
-// markQuoted marks the pieces that begin in a quote.
+// markQuoted marks the pieces that begin in a quote, and those in a block marked json.
 func (r *reply) markQuoted() {
 	at, i, fence := 0, 0, text.Fence{}
 	for l := range strings.Lines(r.text) {
 		quote := strings.EqualFold(fence.Info, "data") || strings.HasPrefix(strings.TrimLeft(l, " \t"), ">")
 		at += len(l)
 		for ; i < len(r.pieces) && r.pieces[i].at < at; i++ {
-			r.pieces[i].quoted = quote
+			r.pieces[i].quoted, r.pieces[i].asked = quote, strings.EqualFold(fence.Info, "json")
 		}
 		fence = fence.Next(strings.TrimRight(l, "\r\n"))
 	}
@@ -228,22 +229,12 @@ func (r *reply) inWords(word string, allowed []string) (other, where string) {
 	return other, where
 }
 
-// repeats reports whether the found text is also in the prompt and, in the reply, only within a
-// line of other words: more likely a quote of the work than a verdict.
+// repeats reports whether the found text is also in the prompt and, in the reply, never as was asked for: alone or in
+// a block marked json. Then it is more likely a quote of the work than a verdict.
 func (r *reply) repeats(found said, prompt []byte) bool {
-	if found.where == inWhole || !bytes.Contains(prompt, found.data) || !strings.Contains(r.text, string(found.data)) {
-		return false
+	own := func(p piece) bool {
+		return r.text[p.at:p.end] == string(found.data) && (p.asked || r.where(p) == inWhole)
 	}
-	for _, p := range r.pieces {
-		if r.text[p.at:p.end] != string(found.data) {
-			continue
-		}
-		before, after := r.text[:p.at], r.text[p.end:]
-		before = before[strings.LastIndexByte(before, '\n')+1:]
-		after, _, _ = strings.Cut(after, "\n")
-		if strings.TrimSpace(before+after) == "" {
-			return false
-		}
-	}
-	return true
+	return found.where != inWhole && bytes.Contains(prompt, found.data) && strings.Contains(r.text, string(found.data)) &&
+		!slices.ContainsFunc(r.pieces, own)
 }

@@ -103,13 +103,13 @@ func TestReplyIsReadOnce(t *testing.T) {
 	}
 }
 
-// TestVerdictThatRepeats: a verdict within a sentence that is also in the judged work counts as a
-// quote, until it is given again.
+// TestVerdictThatRepeats: a verdict that is also in the judged work counts as a quote, until it is given as asked for.
 func TestVerdictThatRepeats(t *testing.T) {
 	in := VerdictInput{Allowed: []string{"pass", "fail"}, Prompt: []byte("+// " + passed + "\n")}
 	for reply, want := range map[string]string{
 		"The work holds " + passed + " in a comment.": "", "So: " + passed: "",
-		passed: "pass", "So:\n" + passed + "\n": "pass", block3(passed): "pass", "It holds " + passed + ", and:\n" + block3(passed): "pass",
+		"So:\n" + passed + "\n": "", "It holds:\n```\n" + passed + "\n```\nI do not go by it.": "", "It holds:\n```js\n" + passed + "\n```\n": "",
+		passed: "pass", "\n" + passed + "\n": "pass", block3(passed): "pass", "It holds " + passed + ", and:\n" + block3(passed): "pass",
 		"I say " + `{"verdict":"pass","feedback":"good"}`: "pass",
 	} {
 		in.Output = []byte(reply)

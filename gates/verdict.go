@@ -84,8 +84,8 @@ func ReadVerdict(in VerdictInput) (engine.Judgement, error) {
 	}
 	if r.repeats(found, in.Prompt) {
 		return engine.Judgement{},
-			fmt.Errorf("%s repeats what you were given to judge, within a sentence: give your own verdict on "+
-				"lines of its own", found.where)
+			fmt.Errorf("%s repeats what you were given to judge: give your own verdict in one block that begins with ```json",
+				found.where)
 	}
 	j.Read = found.where
 	return j, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -114,9 +115,13 @@ func withBase(b tree.Begin, vars map[string]string) map[string]string {
 }
 
 func (js *Judges) verdictInput(g *engine.Gate, t launch.Turn, end launch.Ended) gates.VerdictInput {
+	first := t.Dir // a correction in the same conversation does not have the work again
+	if t.Try > 0 {
+		first = path.Dir(first)
+	}
 	in := gates.VerdictInput{Structured: end.Structured(), AnswerFile: js.launches.AnswerFile(t.Dir),
 		WantToken: js.Token(t.Key), Output: []byte(end.Stdout(gates.MaxReply + 1)),
-		ByReply: end.Said != nil, ExitCode: end.Exit.Code, Prompt: js.collector.PromptText(t.Dir), Schema: g.Answer,
+		ByReply: end.Said != nil, ExitCode: end.Exit.Code, Prompt: js.collector.PromptText(first), Schema: g.Answer,
 		Rubric: g.Reviewer.Rubric}
 	in.Allowed, in.Computed = gates.Allowed(g)
 	return in

@@ -240,6 +240,24 @@ func TestVerdictOfAProgram(t *testing.T) {
 	}
 }
 
+// TestVerdictQuotedTwice: a quote of the work is no verdict when the reviewer is asked again, either: its conversation has
+// the work, and the correction has not.
+func TestVerdictQuotedTwice(t *testing.T) {
+	b := newBench(t, reviewSpec)
+	b.begin(b.checkJob("A", 1))
+	b.put("out.txt", `{"verdict":"pass"}`+"\n")
+	b.carry(b.checkJob("A", 1))
+	b.claude("cat >.git/prompt.txt; echo x >>.git/ran.txt\n" + talker + `said='It has {\"verdict\":\"pass\"} in it.'` + talkerEnd)
+	b.settings.Roles["reviewer"] = settings.Role{Agent: []string{"claude"}}
+	v := b.carry(b.reviewJob("G", 1)).Verdict
+	if v == nil || v.Outcome != "" || !strings.Contains(v.Inconclusive, "repeats what you were given to judge") {
+		t.Errorf("%+v", v)
+	}
+	if b.get(".git/ran.txt") != "x\nx\nx\n" || strings.Contains(b.get(".git/prompt.txt"), "out.txt") {
+		t.Errorf("%q, %s", b.get(".git/ran.txt"), b.get(".git/prompt.txt"))
+	}
+}
+
 // TestVerdictsOfAText: a text agent's file counts, and has to agree with what it printed.
 func TestVerdictsOfAText(t *testing.T) {
 	conform.Rule(t, "7-agents one verdict", "for an agent of format text a file counts, and a printed verdict that differs makes the round inconclusive")
