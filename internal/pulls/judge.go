@@ -138,6 +138,9 @@ func (v *review) look(ctx context.Context) (verdict *engine.Judgement, says stri
 		if verdict, err := v.skipped(ctx); err != nil || verdict != nil {
 			return verdict, "", err
 		}
+		if why, err := v.p.forged(ctx, v.j.Run, v.commit); err != nil || why != "" {
+			return sentBack(why), "", err
+		}
 		if err := v.open(ctx, hub); err != nil {
 			return nil, "", err
 		}
@@ -174,12 +177,19 @@ func (v *review) skipped(ctx context.Context) (*engine.Judgement, error) {
 	}
 	for _, c := range list {
 		if says := skips(c.Message); says != "" {
-			return &engine.Judgement{Outcome: engine.OutcomeFail, Read: "the commit's message",
-				Feedback: fmt.Sprintf("The message of commit %.12s has %s, and the forge may run no checks for that: "+
-					"give your last commit another message, as by git commit --amend.", v.commit, says)}, nil
+			return sentBack(fmt.Sprintf("The message of commit %.12s has %s, and the forge may run no checks for that: "+
+				"give your last commit another message, as by git commit --amend.", v.commit, says)), nil
 		}
 	}
 	return nil, nil
+}
+
+// sentBack is a failure for the message of a commit; nil without a why.
+func sentBack(why string) *engine.Judgement {
+	if why == "" {
+		return nil
+	}
+	return &engine.Judgement{Outcome: engine.OutcomeFail, Read: "the commit's message", Feedback: why}
 }
 
 // open has the pull request show the commit, and answers the threads that it was made for.

@@ -115,3 +115,25 @@ func TestReadyAtTheLastGate(t *testing.T) {
 	r.watch(j)
 	r.until("it is ready", func() bool { return r.pull(1)["draft"] == false })
 }
+
+// TestForgedTrailer: a commit that says who has passed which gate is sent back before it is pushed, or held where people
+// are asked at the forge. What is on the target at the remote may say so.
+func TestForgedTrailer(t *testing.T) {
+	r := newRig(t)
+	r.git("update-ref", "refs/sluice/base/x-1", "HEAD")
+	r.git("switch", "-q", "-c", "work")
+	one := r.commit("work\n\nsluice-gate: GC pass by ann (forge)")
+	ch, _ := r.judge(r.job("GB", r.commit("more"), 1))
+	if ev := r.ended(ch); ev.Verdict == nil || ev.Verdict.Outcome != engine.OutcomeFail ||
+		!strings.HasPrefix(ev.Verdict.Feedback, "commit "+one[:12]+` contains "sluice-gate: GC pass by ann (forge)", which only sluice may write`) {
+		t.Fatalf("%+v", ev)
+	}
+	r.watch(r.job("GC", r.commit("even more"), 2))
+	r.until("it is held", func() bool { return strings.Contains(r.p.Awaits("x-1", "GC"), "its commit is not pushed: commit "+one[:12]) })
+	if n := len(r.f.Pulls()); n > 0 {
+		t.Fatalf("%d pull requests", n)
+	}
+	r.git("push", "-q", r.f.Bare, one+":main") // by somebody's landing
+	ch, _ = r.judge(r.job("GB", r.git("rev-parse", "HEAD"), 3))
+	r.until("a pull request", func() bool { return len(r.f.Pulls()) == 1 || len(ch) > 0 })
+}

@@ -163,6 +163,10 @@ func (w *watch) show(ctx context.Context) error {
 // held reports whether only a person pushes a round's commit, and says so: the push may start at the forge what the
 // step has changed.
 func (w *watch) held(ctx context.Context, q job.MadeRound, commit string) (bool, error) {
+	if why, err := w.p.forged(ctx, w.j.Run, commit); err != nil || why != "" {
+		w.p.say(w.j.Run, q.Gate, fmt.Sprintf("for a person: sluice show %s; its commit is not pushed: %s", q.Gate, why))
+		return true, err
+	}
 	if !q.Protect {
 		return false, nil
 	}

@@ -81,6 +81,12 @@ func (l Landing) commits(ctx context.Context, repo *git.Repo, onto string) (list
 	return list, "", nil
 }
 
+// Forged says which of the run's commits that the commit onto lacks has a trailer of sluice's; "" = none has.
+func (l Landing) Forged(ctx context.Context, repo *git.Repo, onto string) (why string, err error) {
+	_, why, err = l.commits(ctx, repo, onto)
+	return why, err
+}
+
 // Do brings the work onto the branch, and into the person's checkout if it has the branch checked
 // out. If why is not empty, a person must act, and nothing was changed. A call after a kill
 // completes the landing.
