@@ -129,7 +129,9 @@ func TestForgedTrailer(t *testing.T) {
 		t.Fatalf("%+v", ev)
 	}
 	r.watch(r.job("GC", r.commit("even more"), 2))
-	r.until("it is held", func() bool { return strings.Contains(r.p.Awaits("x-1", "GC"), "its commit is not pushed: commit "+one[:12]) })
+	r.until("it is held", func() bool {
+		return strings.Contains(r.p.Awaits("x-1", "GC"), "its commit is not pushed: commit "+one[:12])
+	})
 	if n := len(r.f.Pulls()); n > 0 {
 		t.Fatalf("%d pull requests", n)
 	}
