@@ -59,6 +59,8 @@ type following struct {
 	quiet quiet
 	meter meter
 	room  *room // nil: there is no limit
+
+	mark, text string // why it was ended; "" = it was not, by this process
 }
 
 // follow waits for the end of a launch that has begun. The error is ctx's.
@@ -102,7 +104,11 @@ func (f *following) await(ctx context.Context) (Ended, error) {
 			if held && !f.Agent {
 				ls.leaveHome(f.Key)
 			}
-			return Ended{Exit: ls.exitOf(exit, f.Key), Dir: f.dir, unkept: exit.Unkept}, nil
+			end := Ended{Exit: ls.exitOf(exit, f.Key), Dir: f.dir, unkept: exit.Unkept}
+			if exit.Stopped {
+				endedFor(&end.Exit, f.mark, f.text)
+			}
+			return end, nil
 		case ctx.Err() != nil:
 			return Ended{}, ctx.Err()
 		case until.Err() == nil: // waiting failed
@@ -134,9 +140,10 @@ func (f *following) tooMuch() (mark, text string) {
 	return "", ""
 }
 
-// endFor ends the process; the mark beside its pid file records why.
+// endFor ends the process; the mark beside its pid file records why, as far as the disk has room.
 func (f *following) endFor(ctx context.Context, mark, text string) {
 	ls := f.ls
+	f.mark, f.text = mark, text
 	if err := os.WriteFile(ls.PIDFile(f.Key)+mark, []byte(text), 0o600); err != nil {
 		ls.Note(f.Key, err.Error())
 	}

@@ -117,14 +117,23 @@ func (ls *Launches) exitOf(x agents.Exit, key string) engine.Exit {
 
 // marked adds what the marks beside a pid file say of why its process was ended.
 func marked(out *engine.Exit, pidFile string) {
-	if _, err := os.Lstat(pidFile + layout.IdleMark); err == nil {
+	for _, mark := range []string{layout.IdleMark, dayMark, roomMark} {
+		if _, err := os.Lstat(pidFile + mark); err == nil {
+			endedFor(out, mark, markOf(pidFile, mark))
+		}
+	}
+}
+
+// endedFor adds why a process was ended, as a mark and its text say; a full disk has no room for a text.
+func endedFor(out *engine.Exit, mark, text string) {
+	switch text = strings.TrimSpace(text); {
+	case mark == layout.IdleMark:
 		out.Idle = true
-	}
-	if day := strings.TrimSpace(markOf(pidFile, dayMark)); day != "" {
-		*out = waitsForDay(*out, day, "the day's budget is used up")
-	}
-	if why := markOf(pidFile, roomMark); why != "" {
-		out.Class, out.Why = engine.ClassWork, why
+	case text == "":
+	case mark == dayMark:
+		*out = waitsForDay(*out, text, "the day's budget is used up")
+	case mark == roomMark:
+		out.Class, out.Why = engine.ClassWork, text
 	}
 }
 

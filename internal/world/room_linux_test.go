@@ -1,6 +1,7 @@
 package world
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -15,6 +16,14 @@ func TestRoom(t *testing.T) {
 	b.settings.Sandbox.MaxHomeGB = 0.004
 	ev := b.carry(b.stepJob("A", 1, 1))
 	if !ev.Exit.Stopped || ev.Exit.Class != engine.ClassWork || !strings.Contains(ev.Exit.Why, "sandbox.max_home_gb is 0.004 GB") {
+		t.Errorf("%+v", ev.Exit)
+	}
+	// The reason counts also where nothing can be written beside the pid file, as on a full disk.
+	again := b.stepJob("A", 2, 1)
+	if err := os.MkdirAll(b.e.PIDFile(again.Key)+".room", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if ev := b.carry(again); ev.Exit.Class != engine.ClassWork || !strings.Contains(ev.Exit.Why, "max_home_gb") {
 		t.Errorf("%+v", ev.Exit)
 	}
 	b.settings.Sandbox.MaxHomeGB = 1
