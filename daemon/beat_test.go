@@ -32,9 +32,9 @@ func TestAStalledLoopBeats(t *testing.T) {
 	if err := ask(10 * time.Second); err != nil {
 		t.Fatal(err)
 	}
-	disk.mu.Lock()
-	disk.room = 0
-	disk.mu.Unlock()
+	disk.Mu.Lock()
+	disk.Room = 0
+	disk.Mu.Unlock()
 	if err := ask(time.Second); err == nil {
 		t.Fatal("the disk has room")
 	}
@@ -44,9 +44,9 @@ func TestAStalledLoopBeats(t *testing.T) {
 			t.Fatalf("no sign of life in %s", 2*stallMost)
 		}
 	}
-	disk.mu.Lock()
-	disk.room = -1
-	disk.mu.Unlock()
+	disk.Mu.Lock()
+	disk.Room = -1
+	disk.Mu.Unlock()
 	if err := ask(10 * time.Second); err != nil {
 		t.Error(err)
 	}

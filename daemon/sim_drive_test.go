@@ -100,7 +100,7 @@ func (s *sim) nap(d time.Duration) {
 
 // state is the daemon's state where all of it is journaled; nil where it cannot be known outside.
 func (s *sim) state() *engine.State {
-	if s.repo == nil || s.disk.isDead() || len(s.repo.core.pending) > 0 {
+	if s.repo == nil || s.disk.IsDead() || len(s.repo.core.pending) > 0 {
 		return nil
 	}
 	return s.repo.core.state

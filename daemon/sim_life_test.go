@@ -101,9 +101,9 @@ func (s *sim) compile(source string) (*engine.Spec, error) {
 
 // open starts a daemon on what the last one left.
 func (s *sim) open() {
-	s.disk.revive()
+	s.disk.Revive()
 	if !s.calm && s.g.IntN(3) == 0 {
-		s.disk.dieAt = s.g.IntN(12)
+		s.disk.DieAt = s.g.IntN(12)
 	}
 	if s.lives++; s.w.far != nil && !s.calm && s.g.IntN(4) == 0 {
 		s.w.far.takeover()
@@ -115,7 +115,7 @@ func (s *sim) open() {
 		Now: s.now, Rescan: s.scan, Log: zerolog.Nop(), Journal: journal.Options{FS: s.disk}})
 	s.trace("---- life %d: %+v %v", s.lives, rec, err)
 	switch {
-	case s.disk.isDead():
+	case s.disk.IsDead():
 		if err == nil {
 			repo.core.log.Close()
 		}
@@ -123,7 +123,7 @@ func (s *sim) open() {
 		s.crashed()
 		return
 	case errors.Is(err, journal.ErrStalled):
-		s.disk.room, s.full = -1, time.Time{}
+		s.disk.Room, s.full = -1, time.Time{}
 		s.repo = nil
 		return
 	case err != nil:
@@ -210,7 +210,7 @@ func (s *sim) away() {
 // crashed counts a crash and draws what the machine keeps of it.
 func (s *sim) crashed() {
 	s.counts.crashes++
-	s.disk.die()
+	s.disk.Die()
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	if s.g.IntN(3) > 0 {
@@ -218,7 +218,7 @@ func (s *sim) crashed() {
 		return
 	}
 	s.trace("power cut")
-	s.disk.powerCut()
+	s.disk.PowerCut()
 	for _, key := range sortedKeys(s.w.procs) {
 		p := s.w.procs[key]
 		if p.alive && !p.offered && !p.far {
@@ -243,7 +243,7 @@ func (s *sim) end(how string) {
 		s.window = openWindow(st)
 	}
 	if how == "crash" {
-		s.disk.die()
+		s.disk.Die()
 	}
 	s.now()
 	s.cancel()
@@ -264,11 +264,11 @@ func (s *sim) end(how string) {
 		}
 	}
 	s.after()
-	if how == "crash" || s.disk.isDead() || s.disk.failed {
+	if how == "crash" || s.disk.IsDead() || s.disk.Failed {
 		s.crashed()
 	} else {
 		s.counts.stops++
-		if err != nil && s.disk.room < 0 {
+		if err != nil && s.disk.Room < 0 {
 			s.fail("a clean stop gives %v", err)
 		} else if err == nil && (s.calm || s.g.IntN(3) == 0) {
 			s.same()
@@ -292,7 +292,7 @@ func (s *sim) after() {
 			return false
 		}
 	})
-	if s.disk.after {
+	if s.disk.After {
 		s.w.fail("the journal was appended to after its sync had failed")
 	}
 }
@@ -358,18 +358,18 @@ func (s *sim) answered(a *simAsk) {
 // dead reports whether the daemon has died at an operation of its disk, or ended by itself; then the life
 // is over.
 func (s *sim) dead() bool {
-	if s.disk.isDead() {
+	if s.disk.IsDead() {
 		s.end("crash")
 		return true
 	}
-	if s.disk.failed { // it waits for what is under way before it ends
+	if s.disk.Failed { // it waits for what is under way before it ends
 		s.port.close()
 		synctest.Wait()
 	}
 	select {
 	case err := <-s.done:
 		s.done <- err
-		if !s.disk.failed {
+		if !s.disk.Failed {
 			s.fail("Run ended by itself: %v", err)
 		} else if !errors.Is(err, journal.ErrSyncFailed) {
 			s.fail("a failed sync ended Run with %v", err)
@@ -378,7 +378,7 @@ func (s *sim) dead() bool {
 		s.end("crash")
 		return true
 	default:
-		if s.disk.failed {
+		if s.disk.Failed {
 			s.fail("the loop goes on after a failed sync")
 		}
 		return false
@@ -393,7 +393,7 @@ func (s *sim) same() {
 		s.fail("the state cannot be written: %v", err)
 		return
 	}
-	s.disk.revive()
+	s.disk.Revive()
 	c, _, err := openCore(simDir, journal.Options{FS: s.disk}, s.compile)
 	if err != nil {
 		s.fail("after a clean stop: %v", err)

@@ -268,21 +268,21 @@ func (s *sim) faults() (acts []act) {
 		acts = append(acts, act{"the disk is freed", 6, s.free})
 	case s.g.IntN(40) == 0:
 		acts = append(acts, act{"the disk is full", 4, func() {
-			s.disk.mu.Lock()
-			defer s.disk.mu.Unlock()
-			s.disk.room, s.full = s.g.IntN(600), time.Now()
+			s.disk.Mu.Lock()
+			defer s.disk.Mu.Unlock()
+			s.disk.Room, s.full = s.g.IntN(600), time.Now()
 		}})
 	case s.g.IntN(60) == 0:
 		acts = append(acts, act{"the next sync fails", 4, func() {
-			s.disk.mu.Lock()
-			defer s.disk.mu.Unlock()
-			s.disk.syncErr = syscall.EIO
+			s.disk.Mu.Lock()
+			defer s.disk.Mu.Unlock()
+			s.disk.SyncErr = syscall.EIO
 		}})
 	case s.g.IntN(12) == 0:
 		acts = append(acts, act{"it is going to die", 4, func() {
-			s.disk.mu.Lock()
-			defer s.disk.mu.Unlock()
-			s.disk.dieAt = s.g.IntN(6)
+			s.disk.Mu.Lock()
+			defer s.disk.Mu.Unlock()
+			s.disk.DieAt = s.g.IntN(6)
 		}})
 	}
 	return acts
@@ -292,12 +292,12 @@ func (s *sim) faults() (acts []act) {
 const resumeWithin = 5 * time.Second
 
 func (s *sim) free() {
-	s.disk.mu.Lock()
-	s.disk.room, s.full = -1, time.Time{}
-	s.disk.mu.Unlock()
+	s.disk.Mu.Lock()
+	s.disk.Room, s.full = -1, time.Time{}
+	s.disk.Mu.Unlock()
 	s.port.scanned = time.Now() // what a stalled loop did not read it reads from now on
 	s.sleep(resumeWithin)
-	if s.disk.isDead() || s.disk.failed {
+	if s.disk.IsDead() || s.disk.Failed {
 		return
 	}
 	if s.repo.troubles.stall != "" || len(s.repo.core.pending) > 0 {
@@ -310,7 +310,7 @@ func (s *sim) stalled() {
 	if s.repo == nil {
 		return
 	}
-	if len(s.repo.core.pending) == 0 || s.disk.isDead() {
+	if len(s.repo.core.pending) == 0 || s.disk.IsDead() {
 		s.runs = -1
 		return
 	}

@@ -124,7 +124,7 @@ func (s *sim) down() {
 // settle ends all faults: everything has to come to its end.
 func (s *sim) settle() string {
 	s.calm = true
-	s.disk.room, s.full, s.late = -1, time.Time{}, nil
+	s.disk.Room, s.full, s.late = -1, time.Time{}, nil
 	s.trace("==== calm")
 	s.up()
 	for n := 0; s.w.bad == ""; n++ {
@@ -184,7 +184,7 @@ func simHistory(t *testing.T, seed uint64, trace func(string, ...any)) (bad, has
 		}
 		bad = s.play()
 		if s.repo != nil { // leave no goroutine behind
-			s.disk.die()
+			s.disk.Die()
 			s.cancel()
 			s.port.close()
 			time.Sleep(time.Minute)

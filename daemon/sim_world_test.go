@@ -290,7 +290,7 @@ func (p *simPort) Carry(ctx context.Context, job job.Job, emit func(engine.Event
 func (p *simPort) enter(c *simCall) bool {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
-	if p.closed || p.w.disk.isDead() {
+	if p.closed || p.w.disk.IsDead() {
 		return false
 	}
 	for _, o := range p.calls {
@@ -337,7 +337,7 @@ var errInbox = errors.New("the inbox cannot be read")
 // Scan waits until the driver lets it go; what it sees is of the moment it began.
 func (p *simPort) Scan(_ context.Context, in job.Inboxes) ([]engine.Event, bool, error) {
 	p.w.mu.Lock()
-	if p.closed || p.w.disk.isDead() {
+	if p.closed || p.w.disk.IsDead() {
 		p.w.mu.Unlock()
 		return nil, false, errInbox
 	}

@@ -38,7 +38,7 @@ func lives(d *disk) error {
 	next := 0
 	for life := range 12 {
 		if life < 11 {
-			d.steps = d.rng.IntN(120)
+			d.DieAt = d.Rand.IntN(120)
 		}
 		acked2, n, err := oneLife(d, acked, next)
 		if err != nil {
@@ -52,34 +52,34 @@ func lives(d *disk) error {
 
 func oneLife(d *disk, acked []int, next int) ([]int, int, error) {
 	l, _, err := Open(stateDir, Options{FS: d})
-	if d.crashed {
+	if d.Dead {
 		return acked, next, nil
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("open: %w", err)
 	}
 	acked, err = atStart(d, l, acked, next)
-	if err != nil || d.crashed {
+	if err != nil || d.Dead {
 		return acked, next, err
 	}
 	for range 30 {
-		batch := make([]Entry, 1+d.rng.IntN(3))
+		batch := make([]Entry, 1+d.Rand.IntN(3))
 		for i := range batch {
 			batch[i] = entry(next + i)
 		}
 		// Above 3, so that refused and running ones differ.
 		from := next
 		next += 10
-		d.room = -1
-		if d.rng.IntN(4) == 0 {
-			d.room = int64(d.rng.IntN(300))
+		d.Room = -1
+		if d.Rand.IntN(4) == 0 {
+			d.Room = d.Rand.IntN(300)
 		}
 		_, last, err := l.Append(batch...)
-		if d.crashed {
+		if d.Dead {
 			next = from + 3
 			return acked, next, nil
 		}
-		d.room = -1
+		d.Room = -1
 		switch {
 		case err == nil:
 			for i := range batch {
@@ -91,9 +91,9 @@ func oneLife(d *disk, acked []int, next int) ([]int, int, error) {
 		case !errors.Is(err, ErrStalled) || !errors.Is(err, syscall.ENOSPC):
 			return nil, 0, fmt.Errorf("append: %w", err)
 		}
-		if d.rng.IntN(8) == 0 && len(acked) > 0 {
+		if d.Rand.IntN(8) == 0 && len(acked) > 0 {
 			err := l.SaveSnapshot(int64(len(acked)), fmt.Append(nil, acked))
-			if d.crashed {
+			if d.Dead {
 				return acked, next, nil
 			}
 			if err != nil {
@@ -113,7 +113,7 @@ func atStart(d *disk, l *Log, acked []int, next int) ([]int, error) {
 		found = append(found, n)
 		return err
 	}); err != nil {
-		if d.crashed {
+		if d.Dead {
 			return acked, nil
 		}
 		return nil, fmt.Errorf("replay: %w", err)
@@ -131,7 +131,7 @@ func atStart(d *disk, l *Log, acked []int, next int) ([]int, error) {
 			return nil, fmt.Errorf("record %d is %d, which was refused or never given", i+1, found[i])
 		}
 	}
-	if seq, payload, ok := l.Snapshot(); ok && string(payload) != fmt.Sprint(found[:seq]) && !d.crashed {
+	if seq, payload, ok := l.Snapshot(); ok && string(payload) != fmt.Sprint(found[:seq]) && !d.Dead {
 		return nil, fmt.Errorf("the snapshot of %d is %q", seq, payload)
 	}
 	return found, nil
@@ -153,7 +153,7 @@ func TestCrashesFindMissingSync(t *testing.T) {
 	conform.Rule(t, "2-files journal sync", "without the sync the crashes lose lines")
 	for seed := range uint64(50) {
 		d := newDisk(seed)
-		d.lie = true
+		d.Lie = true
 		if err := lives(d); err != nil {
 			t.Logf("seed %d: %v", seed, err)
 			return
@@ -196,11 +196,11 @@ func numbers(t testing.TB, l *Log) []int {
 // room.
 func TestFullDiskStallsAndGoesOn(t *testing.T) {
 	conform.Rule(t, "2-files journal full disk", "a batch cut back, stalled, going on by itself")
-	for room := range int64(700) {
+	for room := range 700 {
 		d := newDisk(1)
 		l := mustOpen(t, stateDir, d)
 		mustAppend(t, l, entry(1))
-		d.room = room
+		d.Room = room
 		batch := []Entry{entry(2), entry(3)}
 		_, _, err := l.Append(batch...)
 		if !errors.Is(err, ErrStalled) || !errors.Is(err, syscall.ENOSPC) {
@@ -216,7 +216,7 @@ func TestFullDiskStallsAndGoesOn(t *testing.T) {
 		if err != nil || rep.Records != 1 || rep.PartialBytes != 0 {
 			t.Fatalf("room for %d bytes: %+v %v", room, rep, err)
 		}
-		d.room = -1
+		d.Room = -1
 		mustAppend(t, l, batch...)
 		if got := numbers(t, l); fmt.Sprint(got) != "[1 2 3]" {
 			t.Fatalf("room for %d bytes: %v", room, got)
@@ -232,17 +232,17 @@ func TestFailedCutIsTriedAgain(t *testing.T) {
 	d := newDisk(1)
 	l := mustOpen(t, stateDir, d)
 	mustAppend(t, l, entry(1))
-	d.room, d.truncErr = 50, syscall.EIO
+	d.Room, d.TruncErr = 50, syscall.EIO
 	for range 3 {
 		if _, _, err := l.Append(entry(2)); !errors.Is(err, ErrStalled) {
 			t.Fatal(err)
 		}
 	}
-	d.room = -1
+	d.Room = -1
 	if _, _, err := l.Append(entry(2)); !errors.Is(err, ErrStalled) || !errors.Is(err, syscall.EIO) {
 		t.Fatal("appended over half a line:", err)
 	}
-	d.truncErr = nil
+	d.TruncErr = nil
 	mustAppend(t, l, entry(2))
 	if rep, err := Verify(stateDir, Options{FS: d}); err != nil || rep.Records != 2 {
 		t.Fatal(rep, err)
@@ -275,11 +275,11 @@ func TestFailedSyncIsFinal(t *testing.T) {
 	d := newDisk(1)
 	l := mustOpen(t, stateDir, d)
 	mustAppend(t, l, entry(1))
-	d.syncErr = syscall.EIO
+	d.SyncErr = syscall.EIO
 	if _, _, err := l.Append(entry(2)); !errors.Is(err, ErrSyncFailed) || !errors.Is(err, syscall.EIO) || errors.Is(err, ErrStalled) {
 		t.Fatal(err)
 	}
-	before := d.syncs
+	before := d.Syncs
 	if _, _, err := l.Append(entry(3)); !errors.Is(err, ErrSyncFailed) {
 		t.Fatal("it went on after a failed sync:", err)
 	}
@@ -289,13 +289,13 @@ func TestFailedSyncIsFinal(t *testing.T) {
 	if err := l.Replay(1, func(Record) error { return nil }); !errors.Is(err, ErrSyncFailed) {
 		t.Fatal(err)
 	}
-	if d.syncs != before {
+	if d.Syncs != before {
 		t.Fatal("the sync was tried again")
 	}
 	// Also if the sync of a cut fails.
 	d = newDisk(2)
 	l = mustOpen(t, stateDir, d)
-	d.room, d.syncErr = 10, syscall.EIO
+	d.Room, d.SyncErr = 10, syscall.EIO
 	if _, _, err := l.Append(entry(1)); !errors.Is(err, ErrSyncFailed) {
 		t.Fatal(err)
 	}

@@ -103,8 +103,8 @@ func TestDamagedSnapshotIsPassedOver(t *testing.T) {
 		}
 	}
 	for _, name := range []string{snapshotName(20), snapshotName(10)} {
-		ino := d.names[filepath.Join(stateDir, name)]
-		ino.data = ino.data[:len(ino.data)/2]
+		ino := d.Names[filepath.Join(stateDir, name)]
+		ino.Data = ino.Data[:len(ino.Data)/2]
 	}
 	l, rec, err := Open(stateDir, Options{FS: d})
 	if err != nil || rec.Snapshot != 0 || rec.Checked != 30 || len(rec.Ignored) != 2 {
@@ -151,8 +151,8 @@ func TestSnapshotOfAnotherJournal(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			d := snapped(t)
-			ino := d.names[filepath.Join(stateDir, FileName)]
-			ino.data = bytes.Clone(c.data)
+			ino := d.Names[filepath.Join(stateDir, FileName)]
+			ino.Data = bytes.Clone(c.data)
 			var damage *Damage
 			if _, _, err := Open(stateDir, Options{FS: d}); !errors.As(err, &damage) || !strings.Contains(damage.Why, c.why) {
 				t.Fatalf("open: %v, want %s", err, c.why)
@@ -160,7 +160,7 @@ func TestSnapshotOfAnotherJournal(t *testing.T) {
 			if damage.Good < c.good-2 || damage.Good > c.good+2 {
 				t.Fatalf("good %d, want about %d", damage.Good, c.good)
 			}
-			if !bytes.Equal(ino.data, c.data) {
+			if !bytes.Equal(ino.Data, c.data) {
 				t.Fatal("open changed the journal")
 			}
 			if _, err := Verify(stateDir, Options{FS: d}); !errors.As(err, new(*Damage)) {
@@ -206,8 +206,8 @@ func sameLengths(t *testing.T) []byte {
 func TestDamagedSnapshotOfALongerJournal(t *testing.T) {
 	d := snapped(t)
 	d.contents(snapshotName(20))[9] ^= 1
-	ino := d.names[filepath.Join(stateDir, FileName)]
-	ino.data = ino.data[:len(ino.data)/2]
+	ino := d.Names[filepath.Join(stateDir, FileName)]
+	ino.Data = ino.Data[:len(ino.Data)/2]
 	if _, _, err := Open(stateDir, Options{FS: d}); !errors.As(err, new(*Damage)) || !strings.Contains(err.Error(), "records were lost") {
 		t.Fatal(err)
 	}
@@ -247,11 +247,11 @@ func TestSnapshotThatCannotBeSaved(t *testing.T) {
 	if err := l.SaveSnapshot(30, make([]byte, MaxSnapshotBytes+1)); !errors.Is(err, ErrRefused) {
 		t.Fatal(err)
 	}
-	d.room = 100
+	d.Room = 100
 	if err := l.SaveSnapshot(30, []byte("x")); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal(err)
 	}
-	d.room, d.syncErr = -1, syscall.EIO
+	d.Room, d.SyncErr = -1, syscall.EIO
 	if err := l.SaveSnapshot(30, []byte("x")); !errors.Is(err, syscall.EIO) {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestSnapshotThatCannotBeSaved(t *testing.T) {
 	if err := l.SaveSnapshot(31, nil); err != nil {
 		t.Fatal(err)
 	}
-	if d.durable[filepath.Join(stateDir, snapshotName(31))] == nil {
+	if d.Durable[filepath.Join(stateDir, snapshotName(31))] == nil {
 		t.Fatal("the name of a saved snapshot is not synced")
 	}
 	if seq, payload, ok := l.Snapshot(); seq != 31 || len(payload) != 0 || !ok {

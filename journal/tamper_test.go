@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice/tools/conform"
+	"sluice/tools/faultdisk"
 )
 
 // written returns the bytes of a journal of n records and the offset after each of them.
@@ -39,13 +40,13 @@ func writtenOf(t testing.TB, n int, entry func(int) Entry) (data []byte, ends []
 // with stores data on a disk as the journal, as if it had always been there.
 func with(data []byte) *disk {
 	d := newDisk(1)
-	d.names[filepath.Join(stateDir, FileName)] = &inode{data: bytes.Clone(data), durable: bytes.Clone(data)}
+	d.Names[filepath.Join(stateDir, FileName)] = &faultdisk.Inode{Data: bytes.Clone(data), Durable: bytes.Clone(data)}
 	return d
 }
 
 func (d *disk) contents(name string) []byte {
-	if ino := d.names[filepath.Join(stateDir, name)]; ino != nil {
-		return ino.data
+	if ino := d.Names[filepath.Join(stateDir, name)]; ino != nil {
+		return ino.Data
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 			if damage.Line != int64(line+1) || damage.Offset != ends[line] || damage.Good != int64(line) {
 				t.Fatalf("byte %d bit %d: %v, want line %d, offset %d", i, bit, damage, line+1, ends[line])
 			}
-			if !bytes.Equal(d.contents(FileName), bad) || len(d.names) != 1 {
+			if !bytes.Equal(d.contents(FileName), bad) || len(d.Names) != 1 {
 				t.Fatalf("byte %d bit %d: open changed something", i, bit)
 			}
 			if bit > 0 {
@@ -191,7 +192,11 @@ func TestForgedRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := newScanner(&handle{newDisk(1), &inode{data: data}}, "journal", point{}, ends[5])
+	file, err := with(data).Open(filepath.Join(stateDir, FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := newScanner(file, "journal", point{}, ends[5])
 	for range 2 {
 		if _, err := first.next(); err != nil {
 			t.Fatal(err)

@@ -110,10 +110,10 @@ func TestWritersOnAFullDisk(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					d.setRoom(int64(rng.IntN(40_000)))
+					d.SetRoom(rng.IntN(40_000))
 				}
 				if rng.IntN(8) == 0 {
-					d.setRoom(int64(rng.IntN(4000)))
+					d.SetRoom(rng.IntN(4000))
 				}
 			}
 		})
@@ -130,12 +130,6 @@ func TestWritersOnAFullDisk(t *testing.T) {
 	if len(got) != writers*each*3 {
 		t.Fatal(len(got), "records")
 	}
-}
-
-func (d *disk) setRoom(n int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.room = n
 }
 
 func TestCloseWaitsAndRefuses(t *testing.T) {
