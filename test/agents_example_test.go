@@ -77,8 +77,14 @@ func TestRealAgentsExample(t *testing.T) {
 					t.Errorf("the log lacks %q:\n%s", want, log)
 				}
 			}
-			if strings.Contains(log, "launched again") {
-				t.Errorf("an agent was launched again:\n%s", log)
+			asked := 0
+			for _, r := range stub.Seen() {
+				if r.Part == "build" && r.Step == 0 {
+					asked++
+				}
+			}
+			if asked != 1 || strings.Contains(log, "launched again") {
+				t.Errorf("an agent was launched again, or asked %d times:\n%s", asked, log)
 			}
 			if !slices.ContainsFunc(stub.Seen(), func(r modelstub.Request) bool {
 				return r.Part == "tests" && strings.Contains(r.Text, "test the empty query too")

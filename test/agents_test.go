@@ -128,48 +128,6 @@ func judging(word, feedback string) []modelstub.Act {
 	return []modelstub.Act{{Text: verdict(word, feedback), Structured: map[string]any{"verdict": word, "feedback": feedback}}, {Text: "That is my verdict."}}
 }
 
-// TestRealAgents has the real claude and codex write and review, each in either part: a failed review, a retry that reads
-// its feedback, a passed one.
-func TestRealAgents(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ writer, reviewer string }{{"claude", "codex"}, {"codex", "claude"}} {
-		t.Run(c.writer+" writes", func(t *testing.T) {
-			t.Parallel()
-			parts := map[string]modelstub.Part{"review": {judging("fail", "say good, not bad"), judging("pass", "")}}
-			w, stub := newAgents(t, fmt.Sprintf("agents: {claude: {command: [claude, --allowedTools, Bash]}}\nroles: {writer: {agent: %s, model: big}, reviewer: {agent: %s}}\n", c.writer, c.reviewer), parts)
-			out := filepath.Join(w.repo, "out.txt")
-			parts["write"] = modelstub.Part{{{Text: "I write.", Write: [2]string{out, "bad"}}, {Text: "Wrote it."}}, {{Bash: "printf good > out.txt"}, {Text: "Mended."}}}
-			w.put("repo/.workflow/specs/pipe.yaml", agentsSpec)
-			run := w.ran("pipe")
-			if run.Phase != engine.RunCompleted {
-				t.Fatalf("%+v\n%s", run, w.do(w.bin, "log", "--all"))
-			}
-			if b, err := os.ReadFile(out); err != nil || strings.TrimSpace(string(b)) != "good" {
-				t.Errorf("out.txt %q: %v", b, err)
-			}
-			told := false
-			for _, r := range stub.Seen() {
-				told = told || r.Part == "write" && strings.Contains(r.Text, "say good, not bad")
-				if r.Part == "write" && r.Model != "big" {
-					t.Errorf("the role's model is not asked for, but %s", r.Model)
-				}
-			}
-			if !told {
-				t.Error("the writer was not told what the reviewer said")
-			}
-			tail := w.do(w.bin, "tail", "last", "W")
-			for _, want := range []string{"begins", "printf good", "Mended.", "ended: "} {
-				if !strings.Contains(tail, want) {
-					t.Errorf("sluice tail lacks %q:\n%s", want, tail)
-				}
-			}
-			if run.Usage.Tokens < 4*1050 {
-				t.Errorf("usage %+v", run.Usage)
-			}
-		})
-	}
-}
-
 const soloSpec = `
 workflow: {id: solo}
 steps:
@@ -294,38 +252,6 @@ func TestRealAgentsEnds(t *testing.T) {
 			w.record(name, c.class, c.why)
 			if class != c.class || !strings.Contains(why, c.why) {
 				t.Errorf("class %q, want %q; why %q, want %q\n%s", class, c.class, why, c.why, w.do("sh", "-c", "tail -c 2000 .workflow/runs/solo-1/W.1/std*"))
-			}
-		})
-	}
-}
-
-// TestRealAgentAdopted: the daemon is killed while a real agent works, and comes back: the agent goes on, and was asked
-// once.
-func TestRealAgentAdopted(t *testing.T) {
-	t.Parallel()
-	for _, agent := range []string{"claude", "codex"} {
-		t.Run(agent, func(t *testing.T) {
-			t.Parallel()
-			parts := map[string]modelstub.Part{"solo": {{{Bash: "touch began; while [ ! -e go-on ]; do sleep 0.1; done; echo done > out.txt"}, {Text: "That is all."}}}}
-			w, stub := newAgents(t, fmt.Sprintf("agents: {claude: {command: [claude, --allowedTools, Bash]}}\nroles: {writer: {agent: %s}}\n", agent), parts)
-			w.solo()
-			w.atWork()
-			w.kill()
-			w.boot()
-			w.serves()
-			w.put("repo/go-on", "")
-			w.within(time.Minute, "the run has ended", func() bool {
-				st, ok := w.status()
-				return ok && len(st.Runs) == 1 && st.Runs[0].Phase == engine.RunCompleted && st.Runs[0].Usage.Tokens > 0
-			})
-			first := 0
-			for _, r := range stub.Seen() {
-				if r.Part == "solo" && r.Step == 0 {
-					first++
-				}
-			}
-			if first != 1 {
-				t.Errorf("the agent was asked %d times", first)
 			}
 		})
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -44,12 +43,23 @@ func TestRealAgentsHeld(t *testing.T) {
 			if b, err := os.ReadFile(filepath.Join(w.repo, ".workflow/specs/pipe.yaml")); err != nil || string(b) != agentsSpec {
 				t.Error("the spec was changed from inside")
 			}
-			if !slices.ContainsFunc(stub.Seen(), func(r modelstub.Request) bool {
-				return r.Part == "write" && strings.Contains(r.Text, "say good, not bad")
-			}) {
+			told := false
+			for _, r := range stub.Seen() {
+				told = told || r.Part == "write" && strings.Contains(r.Text, "say good, not bad")
+				if r.Part == "write" && r.Model != "big" {
+					t.Errorf("the role's model is not asked for, but %s", r.Model)
+				}
+			}
+			if !told {
 				t.Error("the writer was not told what the reviewer said")
 			}
-			if run.Usage.Tokens == 0 {
+			tail := w.do(w.bin, "tail", "last", "W")
+			for _, want := range []string{"begins", "printf good", "Mended.", "ended: "} {
+				if !strings.Contains(tail, want) {
+					t.Errorf("sluice tail lacks %q:\n%s", want, tail)
+				}
+			}
+			if run.Usage.Tokens < 4*1050 {
 				t.Errorf("usage %+v", run.Usage)
 			}
 			if entries, _ := os.ReadDir(filepath.Join(w.work, "claude")); len(entries) > 0 {
