@@ -4,6 +4,7 @@ package test
 
 import (
 	"context"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,9 +65,10 @@ func (b *tab) registers(w *playground, sluice, name string) {
 }
 
 // TestPagePasskey: a browser registers a passkey, which sends work back and passes it at a gate that
-// wants a signature; ssh-keygen alone checks what is recorded.
+// wants a signature; ssh-keygen alone checks what is recorded. Handed in again it is refused.
 func TestPagePasskey(t *testing.T) {
 	conform.Rule(t, "11-page passkey", "the assertion repacks as …")
+	conform.Rule(t, "4-trust signed", "a passkey's answer is one of ssh-keygen's; changed or sent twice it is refused")
 	needsKeygen(t)
 	w, sluice, _ := paged(t)
 	w.write(".workflow/specs/w.yaml", `workflow: {id: w}
@@ -83,6 +85,12 @@ gates:
 	b.open(at)
 	b.sees("sluice pass G in a terminal signs it")
 	b.registers(w, sluice, "ann@example.org")
+	if code, out, _ := w.sluice("keys", "list"); code != 0 || !strings.Contains(out, "passkey of ") {
+		t.Errorf("keys list: %d %s", code, out)
+	}
+	if code, out := w.binary(sluice, "pass", "G"); code == 0 || !strings.Contains(out, "decide with the passkey at "+b.base) {
+		t.Errorf("pass in the terminal: %d %s", code, out)
+	}
 
 	b.open(at)
 	b.sees("Your passkey signs what you decide here")
@@ -94,6 +102,15 @@ gates:
 	b.click(`button[value="fail"]`)
 	b.sees("round 2")
 	b.quiet("the fail")
+	var failed []string
+	eventually(t, "the fail is in the export", func() bool { failed = recorded(t, w); return len(failed) == 1 })
+	for says, proof := range map[string]string{"this signed answer was used already": failed[0],
+		"was changed after it was signed": changedAt(failed[0], "nonce: ")} {
+		w.write("../answer", proof)
+		if code, out := w.binary(sluice, "fail", "G", "--signed", filepath.Join(w.dir, "../answer")); code == 0 || !strings.Contains(out, says) {
+			t.Errorf("handed in: %d %s, want %q", code, out, says)
+		}
+	}
 
 	b.open(at)
 	b.looks()
@@ -131,7 +148,13 @@ gates:
 		t.Fatalf("%d signed answers in the export", len(proofs))
 	}
 	for _, proof := range proofs {
-		phone{playground: w, desk: passkey.Desk{State: w.stateDir()}}.alone(proof)
+		alone(t, w.stateDir(), proof)
+	}
+	if code, out := w.binary(sluice, "keys", "rm", "ann@example.org", "--why", "phone lost", "--yes"); code != 0 {
+		t.Error(out)
+	}
+	if code, out, errs := w.sluice("audit", "verify", "--json"); code != 0 || !strings.Contains(out, `"signed_answers": 2`) {
+		t.Errorf("audit verify, once the key was removed: %d %s%s", code, out, errs)
 	}
 }
 
