@@ -7,35 +7,69 @@ import (
 	"strings"
 )
 
-// Instructs reports whether an agent's program may read further files because a file of this name says so.
+// Instructs reports whether an agent's program may read or start further files because a file of this name says so.
 func Instructs(file string) bool {
 	switch path.Base(file) {
-	case "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md", opencodeFile, opencodeFile + "c":
+	case "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md":
 		return true
 	}
-	return strings.Contains("/"+file, "/.claude/rules/") && path.Ext(file) == ".md"
+	return isSettings(file) || strings.Contains("/"+file, "/.claude/rules/") && path.Ext(file) == ".md"
 }
 
 const opencodeFile = "opencode.json"
 
-// Imports returns the files, and globs, that the text of a file has the program read: `@docs/rules.md` in a CLAUDE.md
-// and in what that imports, `instructions` of an opencode.json. They are named as from where the file is named.
+// isSettings reports whether a file is the settings of an agent's program, with hooks and servers.
+func isSettings(file string) bool {
+	base, in := path.Base(file), path.Base(path.Dir(file))
+	return base == ".mcp.json" || base == opencodeFile || base == opencodeFile+"c" ||
+		slices.Contains([]string{".claude", ".codex", ".gemini", ".qwen", ".opencode"}, in) &&
+			slices.Contains([]string{".json", ".jsonc", ".toml"}, path.Ext(base))
+}
+
+// Imports returns the files, and globs, that the text of a file has the program read or start: `@docs/rules.md` in a
+// CLAUDE.md and in what that imports; what settings name, such as the script of a hook. Of the words of settings some
+// are no files. They are named as from where the file is named.
 func Imports(file, text string) (out []string) {
-	found := regexp.MustCompile(`(?:^|\s)@((?:[^\s\\]|\\ )+)`).FindAllStringSubmatch(text, -1)
-	if strings.HasPrefix(path.Base(file), opencodeFile) {
-		lists := regexp.MustCompile(`"instructions"\s*:\s*\[[^\]]*`).FindAllString(text, -1)
-		found = regexp.MustCompile(`"([^"]+)"\s*(?:,|$)`).FindAllStringSubmatch(strings.Join(lists, ","), -1)
+	dir, names := path.Dir(file), []string{}
+	if isSettings(file) {
+		if names = words(text); strings.HasPrefix(path.Base(dir), ".") { // commands work where the folder is
+			dir = path.Dir(dir)
+		}
+	} else {
+		for _, m := range regexp.MustCompile(`(?:^|\s)@((?:[^\s\\]|\\ )+)`).FindAllStringSubmatch(text, -1) {
+			name, _, _ := strings.Cut(strings.ReplaceAll(m[1], `\ `, " "), "#")
+			names = append(names, name)
+		}
 	}
-	for _, m := range found {
-		name, _, _ := strings.Cut(strings.ReplaceAll(m[1], `\ `, " "), "#")
+	for _, name := range names {
 		if name == "" || strings.HasPrefix(name, "~") || strings.Contains(name, "://") {
 			continue
 		}
 		if !path.IsAbs(name) {
-			name = path.Join(path.Dir(file), name)
+			name = path.Join(dir, name)
 		}
 		if !slices.Contains(out, name) {
 			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// words returns the words in the texts of settings that may be files, without a variable for their folder, and the
+// globs of `instructions`.
+func words(settings string) (out []string) {
+	texts := regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|'[^'\n]*'`)
+	variable, file := regexp.MustCompile(`^\$\{?[A-Za-z_]+\}?/`), regexp.MustCompile(`^[\w./@+-]+$`)
+	for _, s := range texts.FindAllString(settings, -1) {
+		for _, w := range strings.Fields(strings.NewReplacer(`\"`, "", `"`, "", `'`, "").Replace(s)) {
+			if w = variable.ReplaceAllString(w, ""); file.MatchString(w) {
+				out = append(out, w)
+			}
+		}
+	}
+	for _, list := range regexp.MustCompile(`"instructions"\s*:\s*\[[^\]]*`).FindAllString(settings, -1) {
+		for _, s := range texts.FindAllString(list, -1)[1:] {
+			out = append(out, strings.Trim(s, `"`))
 		}
 	}
 	return out

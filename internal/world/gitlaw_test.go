@@ -150,21 +150,24 @@ func TestScriptsInTurnAreLaw(t *testing.T) {
 	}
 }
 
-// TestImportsAreLaw: what the instructions of agents import, as they were before the run, is law, and what that imports in turn.
+// TestImportsAreLaw: what the instructions of agents import, as they were before the run, is law, and what that imports in
+// turn; so is the script of a hook in their settings.
 func TestImportsAreLaw(t *testing.T) {
 	b := newBench(t, strings.Replace(plainSpec, "level: human", "level: auto, run: [true]", 1))
 	b.put("sub/CLAUDE.md", "Read @../docs/rules.md first.\n")
 	b.put("docs/rules.md", "See @more.md and @none.md.\n")
 	b.put("docs/more.md", "See @rules.md.\n")
 	b.put("docs/other.md", "was\n")
+	b.put(".claude/settings.json", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "sh scripts/hook.sh"}]}]}}`)
+	b.put("scripts/hook.sh", "was\n")
 	b.sh("git add -A; git commit -q -m before")
 	j := b.checkJob("A", 1)
 	b.begin(j)
-	for _, f := range []string{"docs/rules.md", "docs/more.md", "docs/other.md"} {
+	for _, f := range []string{"docs/rules.md", "docs/more.md", "docs/other.md", "scripts/hook.sh"} {
 		b.put(f, "changed\n")
 	}
 	c := b.carry(j).Check
-	if got := slices.Sorted(slices.Values(c.Protected)); c.Broken != "" || !slices.Equal(got, []string{"docs/more.md", "docs/rules.md"}) {
+	if got := slices.Sorted(slices.Values(c.Protected)); c.Broken != "" || !slices.Equal(got, []string{"docs/more.md", "docs/rules.md", "scripts/hook.sh"}) {
 		t.Errorf("%q %q", c.Broken, got)
 	}
 }
