@@ -110,6 +110,10 @@ func (in ReviewInput) Cut() string {
 			return fmt.Sprintf("the reviewer would not see all of %s: it has %d bytes, more than %d", x.what, len(whole), x.most)
 		}
 	}
+	if n := in.Values.cut(); n != nil {
+		return fmt.Sprintf("the reviewer would not see all of the value of %s: it has %d bytes, more than %d",
+			n.From, len(n.Text), maxValue)
+	}
 	all := in.changed()
 	if whole := text.Head(all, math.MaxInt32); whole != text.Head(all, maxChanged) {
 		return fmt.Sprintf("the reviewer would not learn of every changed file: the names of all %d have %d bytes, "+

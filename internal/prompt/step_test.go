@@ -240,6 +240,17 @@ func TestEveryChangedFileIsNamed(t *testing.T) {
 	}
 }
 
+// TestEveryValueIsSeen: a reviewer who would not see all of a value in its task judges nothing.
+func TestEveryValueIsSeen(t *testing.T) {
+	for n, want := range map[int]string{20 << 10: "", 30 << 10: "the reviewer would not see all of the value of steps.a.answer: it has 30720 bytes, more than 24576"} {
+		v := NewValues()
+		in := ReviewInput{Values: v, Task: "Do " + v.mark("steps.a.answer", strings.Repeat("word ", n/5)) + " now."}
+		if got := in.Cut(); got != want || want == "" && strings.Contains(Review(in), "left out)") {
+			t.Errorf("%d bytes: %q, want %q", n, got, want)
+		}
+	}
+}
+
 // TestAllCommentsReachTheAgent: as many comments of a person as are taken are in the file that the
 // next attempt reads.
 func TestAllCommentsReachTheAgent(t *testing.T) {

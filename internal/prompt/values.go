@@ -3,6 +3,7 @@ package prompt
 import (
 	"crypto/rand"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -40,7 +41,7 @@ func (v *Values) mark(expression, value string) string {
 // Bounds of a value.
 const (
 	maxValueLine  = 200      // bytes of one that stands within a line
-	maxValue      = 12 << 10 // of one in a block of its own
+	maxValue      = 24 << 10 // of one in a block of its own: half of a task
 	maxValueTicks = 8        // backticks in a row: few, since the text around is cut at more, fences included
 )
 
@@ -67,6 +68,19 @@ func (v *Values) fill(s string) (filled string, foreign bool) {
 		}))
 	}
 	return strings.Join(out, "\n"), true
+}
+
+// cut returns the first value of which not all is shown; nil = there is none.
+func (v *Values) cut() *Note {
+	if v == nil {
+		return nil
+	}
+	for i, n := range v.of {
+		if text.Head(n.Text, maxValue) != text.Head(n.Text, math.MaxInt32) {
+			return &v.of[i]
+		}
+	}
+	return nil
 }
 
 func value(n Note, inFence bool) string {
