@@ -13,17 +13,19 @@ func Instructs(file string) bool {
 	case "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md":
 		return true
 	}
-	return isSettings(file) || strings.Contains("/"+file, "/.claude/rules/") && path.Ext(file) == ".md"
+	return isSettings(file) || path.Ext(file) == ".md" && strings.Contains("/"+file, "/.claude/rules/")
 }
 
 const opencodeFile = "opencode.json"
 
 // isSettings reports whether a file is the settings of an agent's program, with hooks and servers.
 func isSettings(file string) bool {
+	if ext := path.Ext(file); ext != ".json" && ext != ".jsonc" && ext != ".toml" { // nearly all of 500,000 files
+		return false
+	}
 	base, in := path.Base(file), path.Base(path.Dir(file))
 	return base == ".mcp.json" || base == opencodeFile || base == opencodeFile+"c" ||
-		slices.Contains([]string{".claude", ".codex", ".gemini", ".qwen", ".opencode"}, in) &&
-			slices.Contains([]string{".json", ".jsonc", ".toml"}, path.Ext(base))
+		slices.Contains([]string{".claude", ".codex", ".gemini", ".qwen", ".opencode"}, in)
 }
 
 // Imports returns the files, and globs, that the text of a file has the program read or start: `@docs/rules.md` in a

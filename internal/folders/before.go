@@ -47,43 +47,54 @@ func (x *ground) before(ctx context.Context, l *gates.Law, commit string) (out l
 	if err != nil {
 		return out, err
 	}
-	files := map[string]string{}
+	var instructions []string
 	for _, e := range entries {
-		switch e.Mode {
-		case git.ModeLink:
+		switch {
+		case e.Mode == git.ModeLink:
 			out.links[e.Path] = e.Object
-		case git.ModeSubmodule:
-		default:
-			files[e.Path] = e.Object
+		case gates.Instructs(e.Path):
+			instructions = append(instructions, e.Path)
 		}
 	}
-	if out.imported, err = x.imported(ctx, files); err != nil {
-		return out, err
-	}
-	l.Read(out.imported)
-	out.turn, err = l.InTurn(func(file string) (string, bool, error) {
-		at, err := x.behind(ctx, out.links, file)
-		if err != nil || files[at] == "" {
-			return "", false, err
+	if len(instructions) > 0 || l.Commands() != "" { // else nothing leads on, in a tree of many files
+		files := objectsOf(entries)
+		if out.imported, err = x.imported(ctx, files, instructions); err != nil {
+			return out, err
 		}
-		text, err := git.BlobStart(ctx, x.opt.Git, files[at], shells.MaxFile)
-		return string(text), true, err
-	})
+		l.Read(out.imported)
+		out.turn, err = x.inTurn(ctx, l, files, out.links)
+	}
 	if err == nil && len(out.links) <= maxLinks {
 		x.lawBefore.Put(key, out)
 	}
 	return out, err
 }
 
-// imported returns what the instructions among files, each with its object, have agents' programs read.
-func (x *ground) imported(ctx context.Context, files map[string]string) (all []string, err error) {
-	var next []string
-	for file := range files {
-		if gates.Instructs(file) {
-			next = append(next, file)
+// objectsOf returns the objects of regular files.
+func objectsOf(entries []git.Entry) map[string]string {
+	files := map[string]string{}
+	for _, e := range entries {
+		if e.Mode != git.ModeLink && e.Mode != git.ModeSubmodule {
+			files[e.Path] = e.Object
 		}
 	}
-	slices.Sort(next)
+	return files
+}
+
+// inTurn adds to a law what its programs start in turn among the files and links of a tree.
+func (x *ground) inTurn(ctx context.Context, l *gates.Law, files, links map[string]string) (gates.Turn, error) {
+	return l.InTurn(func(file string) (string, bool, error) {
+		at, err := x.behind(ctx, links, file)
+		if err != nil || files[at] == "" {
+			return "", false, err
+		}
+		text, err := git.BlobStart(ctx, x.opt.Git, files[at], shells.MaxFile)
+		return string(text), true, err
+	})
+}
+
+// imported returns what instructions among files, next, have agents' programs read.
+func (x *ground) imported(ctx context.Context, files map[string]string, next []string) (all []string, err error) {
 	for n := 0; n < len(next) && n < maxImporting; n++ {
 		if files[next[n]] == "" || slices.Contains(next[:n], next[n]) {
 			continue
