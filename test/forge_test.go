@@ -196,6 +196,9 @@ func TestForgeEnds(t *testing.T) {
 	if r := w.hubRun(); r.ID != "w-2" || r.Phase != engine.RunAborted || r.EndWhy != "pull request #2 was closed by carl" {
 		t.Errorf("%s %s %s", r.ID, r.Phase, r.EndWhy)
 	}
+	f.Reopen(2)
+	w.do(w.bin, "retry", "w-2", "B")
+	w.waitsFor("for checks of pull request #2, none has reported yet")
 	if n := len(f.Pulls()); n != 2 {
 		t.Errorf("%d pull requests", n)
 	}

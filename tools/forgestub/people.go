@@ -135,6 +135,13 @@ func (f *Forge) Reject(n int, by string) {
 	maps.Copy(f.pull(n), M{"state": "closed", "closed_by": user(by)})
 }
 
+// Reopen opens a pull request again.
+func (f *Forge) Reopen(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pull(n)["state"] = "open"
+}
+
 // Fork opens a pull request of a branch of the same name in somebody's fork.
 func (f *Forge) Fork(author, branch string) {
 	f.mu.Lock()
