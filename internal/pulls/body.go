@@ -110,9 +110,9 @@ func within(was, says string) string {
 		}
 		return strings.TrimRight(was, "\n") + "\n\n" + says
 	}
-	rest := ""
-	if j := strings.Index(was[i:], endMark); j >= 0 {
-		rest = was[i+j+len(endMark):]
+	_, rest, ok := strings.Cut(was[i:], endMark)
+	if !ok { // somebody has removed that mark: what is theirs stays, with what was ours
+		return within(strings.Replace(was, begin, "", 1), says)
 	}
 	return was[:i] + says + rest
 }

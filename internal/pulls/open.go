@@ -96,7 +96,12 @@ func (p *Pulls) opened(ctx context.Context, o opening) (forge.Pull, error) {
 			}
 		}
 	}
-	err = p.note(o.Run, func(r *record) { r.Number, r.URL, r.Title = pull.Number, pull.URL, rec.Title })
+	err = p.note(o.Run, func(r *record) {
+		r.Number, r.URL, r.Title = pull.Number, pull.URL, rec.Title
+		if !slices.Contains(r.Shown, o.commit) {
+			r.Shown = append(r.Shown, o.commit)
+		}
+	})
 	if err != nil {
 		return pull, err
 	}

@@ -147,6 +147,7 @@ type record struct {
 	URL     string   `json:"url,omitempty"`
 	Title   string   `json:"title,omitempty"`  // as sluice gave it
 	Pushed  []string `json:"pushed,omitempty"` // commits, noted before each push
+	Shown   []string `json:"shown,omitempty"`  // those whose push was seen to succeed
 	Threads []thread `json:"threads,omitempty"`
 	Asked   []string `json:"asked,omitempty"` // who was asked for a review; "labels", "ready"
 	Taken   []int64  `json:"taken,omitempty"` // comments that were dealt with
@@ -192,7 +193,7 @@ func (p *Pulls) note(run string, change func(*record)) error {
 		return err
 	}
 	change(&r)
-	r.Pushed = newest(r.Pushed, maxPushed)
+	r.Pushed, r.Shown = newest(r.Pushed, maxPushed), newest(r.Shown, maxPushed)
 	r.Taken = newest(r.Taken, maxTaken)
 	r.Told = newest(r.Told, maxTaken)
 	return layout.Save(p.file(run), r)

@@ -2,6 +2,7 @@ package pulls_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -138,4 +139,63 @@ func TestForgedTrailer(t *testing.T) {
 	r.git("push", "-q", r.f.Bare, one+":main") // by somebody's landing
 	ch, _ = r.judge(r.job("GB", r.git("rev-parse", "HEAD"), 3))
 	r.until("a pull request", func() bool { return len(r.f.Pulls()) == 1 || len(ch) > 0 })
+}
+
+// TestNotShown: a commit that could not be pushed for people at the forge is pushed again, and nobody is told meanwhile
+// to answer there. What keeps it away does not hide the end of the pull request.
+func TestNotShown(t *testing.T) {
+	r := newRig(t)
+	r.open(hurried)
+	_, stop := r.judge(r.job("GB", r.commit("one"), 1))
+	r.until("it is judged", func() bool { return r.p.Awaits("x-1", "GB") != "" })
+	stop()
+	hook := filepath.Join(r.f.Bare, "hooks", "pre-receive")
+	refuses := func() {
+		if err := os.WriteFile(hook, []byte("#!/bin/sh\necho x >>refused\nexit 1\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func() int {
+		says, _ := os.ReadFile(filepath.Join(r.f.Bare, "refused")) // none yet
+		return len(says)
+	}
+	refuses()
+	two := r.commit("two")
+	j := r.job("GC", two, 2)
+	r.watch(j)
+	r.until("it is tried again", func() bool { return refused() > 4 })
+	if says := r.p.Awaits("x-1", "GC"); strings.Contains(says, "/sluice") || !strings.Contains(strings.Join(r.notes.All(), "\n"), "not pushed") {
+		t.Errorf("%q %v", says, r.notes.All())
+	}
+	if err := os.Remove(hook); err != nil {
+		t.Fatal(err)
+	}
+	r.until("people are asked", func() bool { return strings.Contains(r.p.Awaits("x-1", "GC"), "/sluice pass "+two[:12]) })
+	refuses()
+	r.watch(r.job("GC", r.commit("three"), 3))
+	r.until("it is tried", func() bool { return refused() > 6 })
+	r.f.Merge(1, "bob")
+	r.until("the end", func() bool { return len(r.emitted()) == 2 }) // each watch has seen it
+}
+
+// TestMarkRemoved: what a person wrote into the description stays, also where the mark went that ends sluice's part.
+func TestMarkRemoved(t *testing.T) {
+	r := newRig(t)
+	_, stop := r.judge(r.job("GB", r.commit("one"), 1))
+	r.until("it is judged", func() bool { return r.p.Awaits("x-1", "GB") != "" })
+	stop()
+	body := r.pull(1)["body"].(string)
+	r.f.Describe(1, "T", "Above.\n"+strings.ReplaceAll(body, "<!-- /sluice -->", "Mine."))
+	for n := 2; n < 4; n++ {
+		two := r.commit("more")
+		_, stop = r.judge(r.job("GB", two, n))
+		r.until("it is judged", func() bool {
+			return strings.HasPrefix(r.p.Awaits("x-1", "GB"), "for checks") && r.pull(1)["head"].(forgestub.M)["sha"] == two
+		})
+		stop()
+	}
+	if got := r.pull(1)["body"].(string); !strings.HasPrefix(got, "Above.\n") || strings.Count(got, "Mine.") != 1 ||
+		strings.Count(got, "<!-- sluice:run x-1 -->") != 1 || strings.Count(got, "What was asked") != 2 {
+		t.Error(got)
+	}
 }

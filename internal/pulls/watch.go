@@ -74,9 +74,11 @@ func (w *watch) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.show(ctx); err != nil {
-		return err
-	}
+	return errors.Join(w.show(ctx), w.follow(ctx, hub))
+}
+
+// follow looks for the pull request's end and for people's words, and tells the issue.
+func (w *watch) follow(ctx context.Context, hub *forge.Hub) error {
 	rec, err := w.p.load(w.j.Run)
 	if err != nil {
 		return err
@@ -139,7 +141,7 @@ func (w *watch) show(ctx context.Context) error {
 			return err
 		}
 		ready := !last(g) || !w.j.Spec.OnDone.Opens().Draft || slices.Contains(rec.Asked, askedReady)
-		if rec.Number == 0 || !slices.Contains(rec.Pushed, commit) || !ready {
+		if !slices.Contains(rec.Shown, commit) || !ready {
 			switch held, err := w.held(ctx, q, commit); {
 			case err != nil:
 				return err
