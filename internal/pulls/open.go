@@ -58,11 +58,7 @@ func (p *Pulls) opened(ctx context.Context, o opening) (forge.Pull, error) {
 	if err := p.files(ctx, o); err != nil {
 		return forge.Pull{}, err
 	}
-	if err := p.push(ctx, address, o, rec); err != nil {
-		// git's words do not tell a refusal from a forge that is away; the API does.
-		if _, away := hub.Me(ctx); errors.Is(err, errPush) && forge.FaultOf(away) != nil && forge.FaultOf(away).Passes() {
-			err = away
-		}
+	if err := reached(ctx, hub, p.push(ctx, address, o, rec)); err != nil {
 		return forge.Pull{}, err
 	}
 	title, body := titleOf(o.Made), bodyOf(o)
@@ -179,6 +175,17 @@ func (p *Pulls) dress(ctx context.Context, hub *forge.Hub, o opening, pull forge
 
 // errPush is a push that failed.
 var errPush = errors.New("not pushed")
+
+// reached returns why a push failed: git's words do not tell a refusal from a forge that is away; the API does.
+func reached(ctx context.Context, hub *forge.Hub, err error) error {
+	if !errors.Is(err, errPush) {
+		return err
+	}
+	if _, away := hub.Me(ctx); forge.FaultOf(away) != nil && forge.FaultOf(away).Passes() {
+		return away
+	}
+	return err
+}
 
 // push moves the run's branch at the remote to the commit. What somebody else pushed there stays.
 func (p *Pulls) push(ctx context.Context, address string, o opening, rec record) error {
