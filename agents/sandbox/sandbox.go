@@ -26,6 +26,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"sluice/internal/fault"
 )
@@ -45,7 +46,14 @@ var ErrUnavailable = errors.New("no sandbox")
 
 // ErrUntried is wrapped where a fault of the machine, such as a full disk, kept the sandbox from being tried: nobody
 // knows whether there is one, and nothing may be launched without it.
-var ErrUntried = errors.New("the sandbox could not be tried")
+var ErrUntried error = untried{}
+
+type untried struct{}
+
+func (untried) Error() string { return "the sandbox could not be tried" }
+
+// Is has callers try again, as after any fault of the machine that may pass.
+func (untried) Is(target error) bool { return target == syscall.EAGAIN }
 
 // Networks of a launch.
 const (

@@ -39,7 +39,8 @@ func Sandbox(ctx context.Context, con *console.Console, mode, trust string) Chec
 	case err == nil:
 		return Fine("sandbox", "%s works: an agent cannot answer a gate", box.Program())
 	case errors.Is(err, cage.ErrUntried):
-		return Broken("sandbox", "fix that, such as a full disk: nothing is launched until it can be tried", "%v", err)
+		return Broken("sandbox", "fix that, such as a full disk or a missing TMPDIR: nothing is launched until then",
+			"%v", err)
 	case mode == settings.SandboxOn || trust == engine.TrustSandbox || trust == engine.TrustSigned:
 		return WithBubblewrap(con, Broken("sandbox", advice, "%v: the settings require one, so nothing is launched", err))
 	}
