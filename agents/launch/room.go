@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice/internal/health"
 	"sluice/internal/layout"
 	"sluice/internal/text"
 )
@@ -63,7 +64,7 @@ func (r *room) over() string {
 	}
 	has, err := usedIn(r.dirs)
 	r.free, r.next = free, time.Now().Add(max(roomWalk, roomShare*time.Since(began)))
-	if err != nil {
+	if err != nil && !health.Passing(err) {
 		return fmt.Sprintf("it was ended: what the private homes and git folders of its run have on the disk cannot be "+
 			"counted: %s", text.Clip(err.Error(), maxMark/2))
 	}
