@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -99,7 +101,8 @@ func Serve(ctx context.Context, root, state string, open OpenFunc, ready func(*R
 
 // serve answers on a socket until stop, which removes it. It calls lost if the socket is removed by others.
 func serve(l *socket, h http.Handler, lost func(error)) (stop func()) {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10,
+		ErrorLog: log.New(io.Discard, "", 0)} // without descriptors it accepts later: no word for a person's screen
 	var answering sync.WaitGroup
 	answering.Go(func() {
 		if err := srv.Serve(l); errors.Is(err, errUnreachable) { // else it ends with stop

@@ -38,6 +38,14 @@ const (
 // logFile is the log of a foreground process, in the state folder.
 const logFile = "run.log"
 
+// asFits is a log that drops what its disk has no room for: zerolog would say so on the person's screen.
+type asFits struct{ io.Writer }
+
+func (w asFits) Write(p []byte) (int, error) {
+	_, _ = w.Writer.Write(p)
+	return len(p), nil
+}
+
 // InFront serves the repo from this process until Stop; with hold it launches nothing.
 func InFront(ctx context.Context, o Options, p *workspace.Workspace, hold bool) (*Host, error) {
 	if err := workspace.MakeState(p.State); err != nil {
@@ -50,7 +58,7 @@ func InFront(ctx context.Context, o Options, p *workspace.Workspace, hold bool) 
 	if err != nil {
 		return nil, err
 	}
-	w, err := New(o, zerolog.New(f).With().Timestamp().Logger())
+	w, err := New(o, zerolog.New(asFits{f}).With().Timestamp().Logger())
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"sluice/internal/console"
 )
 
@@ -40,5 +42,25 @@ func TestLogPriorities(t *testing.T) {
 		if err != nil || !strings.HasPrefix(string(raw), want) {
 			t.Errorf("JOURNAL_STREAM=%s: %q (%v), want it to begin %q", stream, raw, err, want)
 		}
+	}
+}
+
+// TestLogWithoutRoom: a log that cannot be written says nothing on the screen, which shows the run.
+func TestLogWithoutRoom(t *testing.T) {
+	screen, err := os.Create(filepath.Join(t.TempDir(), "screen"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skipf("kernel: %v", err)
+	}
+	was := os.Stderr
+	os.Stderr = screen
+	log := zerolog.New(asFits{full})
+	log.Info().Msg("x")
+	os.Stderr = was
+	if said, err := os.ReadFile(screen.Name()); err != nil || len(said) > 0 {
+		t.Errorf("%q, %v", said, err)
 	}
 }
