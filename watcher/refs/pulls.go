@@ -148,24 +148,35 @@ const (
 	remoteNamed = "origin"
 )
 
-// Pulls asks the forge for its pull requests.
+// Pulls asks the forge for its pull requests, at the recorded address: an agent cannot turn the look away.
 func (r *Refs) Pulls(ctx context.Context) (map[string]string, error) {
-	url, err := r.Remote(ctx)
+	known, err := r.recorded()
+	if err == nil && known == "" {
+		known, err = r.Remote(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return r.opt.Git.LsRemotePulls(ctx, url)
+	return r.opt.Git.LsRemotePulls(ctx, known)
+}
+
+// recorded returns the address that was recorded, "" = none.
+func (r *Refs) recorded() (string, error) {
+	data, _, err := atomicfile.OpenRegular(r.State, remoteFile, maxRemote)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return string(data), err
 }
 
 // Remote returns the forge's address. It records it at the first call, so that an agent cannot
 // redirect it by changing the repo's configuration: after a change, a person says which counts.
 func (r *Refs) Remote(ctx context.Context) (string, error) {
 	file := filepath.Join(r.State, remoteFile)
-	data, _, err := atomicfile.OpenRegular(r.State, remoteFile, maxRemote)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	known, err := r.recorded()
+	if err != nil {
 		return "", err
 	}
-	known := string(data)
 	url, err := r.opt.Git.RemoteURL(ctx, remoteNamed)
 	switch {
 	case known != "" && (err != nil || url == "" || url == known):
