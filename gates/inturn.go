@@ -1,6 +1,7 @@
 package gates
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ type Turn struct {
 	scripts []string         // from the top of the checkout: shell scripts, and others that a shell runs
 	started []shells.Started // by those
 	unknown []string         // why there may be more
-	Others  []Unguarded      // files of which none is law
+	Others  []Unguarded      // other files, and outputs of steps: none of them is law
 }
 
 // Unguarded are the files that a command's scripts start, and that a step may change without anybody being asked.
@@ -35,19 +36,23 @@ type Unguarded struct {
 // ReadFile returns the first [shells.MaxFile] bytes of a file of the checkout, and whether it is there.
 type ReadFile func(file string) (text string, exists bool, err error)
 
-// Commands names the law's commands that start files of the checkout: the same name, the same commands.
+// Commands names what InTurn goes by: the same name, the same commands and outputs. It is "" if no command starts a
+// file of the checkout.
 func (l Law) Commands() string {
-	var b strings.Builder
-	for _, s := range l.sources {
-		b.WriteString(strings.Join(append(slices.Clone(s.files), s.words...), "\x00") + "\n")
+	if len(l.sources) == 0 {
+		return ""
 	}
-	return b.String()
+	all := slices.Sorted(maps.Keys(l.work))
+	for _, s := range l.sources {
+		all = append(append(append(all, "\n"), s.files...), s.words...)
+	}
+	return strings.Join(all, "\x00")
 }
 
 // InTurn adds to the law what the files of its commands start in turn, if a shell runs it or a tool goes by it, and
 // returns it with the other files.
 func (l *Law) InTurn(read ReadFile) (t Turn, err error) {
-	w := walk{at: l.at, read: read, files: map[string]*file{}}
+	w := walk{at: l.at, work: l.work, read: read, files: map[string]*file{}}
 	others := make([]Unguarded, len(l.sources))
 	for i, s := range l.sources {
 		others[i].Where = s.where
@@ -75,6 +80,7 @@ func (l *Law) InTurn(read ReadFile) (t Turn, err error) {
 type walk struct {
 	Turn
 	at    Bases
+	work  map[string]bool
 	read  ReadFile
 	files map[string]*file
 }
@@ -107,12 +113,12 @@ func (w *walk) from(s source) (others []string, err error) {
 				return others, nil
 			}
 			text, exists, err := w.open(name, words)
-			switch {
+			switch own := slices.Contains(s.files, name); { // what the command itself names is no work
 			case err != nil:
 				return nil, err
-			case text != "":
+			case text != "" && (own || !w.work[name]):
 				queue = append(queue, w.follow(name, text, words)...)
-			case path.Ext(name) == ".sh": // empty, or not there yet
+			case path.Ext(name) == ".sh" && !w.work[name]: // empty, or not there yet
 				w.scripts = append(w.scripts, name)
 			case exists:
 				others = append(others, name)

@@ -14,7 +14,8 @@ import (
 // TestInTurn: scripts that a judge's scripts start in turn are law, also new ones, and what
 // tools go by there; other files are named once.
 func TestInTurn(t *testing.T) {
-	spec := &engine.Spec{Protect: []string{"ci/known.sh"}, Gates: []*engine.Gate{
+	spec := &engine.Spec{Protect: []string{"ci/known.sh"}, Steps: []*engine.Step{{Outputs: []engine.Output{
+		{Path: engine.Text{Source: "src/add.sh"}}, {Path: engine.Text{Source: "ci/other.sh"}}}}}, Gates: []*engine.Gate{
 		{ID: "G", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: "./ci/gate.sh"}}},
 		{ID: "M", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: "make check; true"}}},
 		{ID: "H", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: "sh ci/other.sh; python3 tools/own.py"}}},
@@ -26,7 +27,7 @@ func TestInTurn(t *testing.T) {
 		"deep/a":      "#!/bin/sh\ndeep/b",
 		"deep/b":      "#!/bin/sh\ndeep/last; ci/new.sh",
 		"Makefile":    "check:\n\tci/made.sh\nlint:\n\tci/lint.sh; node lint.js\nship:\n\tci/ship.sh; ci/ship.js",
-		"ci/made.sh":  "make lint", "ci/lint.sh": "", "lint.js": "", "ci/ship.sh": "", "ci/ship.js": "",
+		"ci/made.sh":  "make lint; src/add.sh; src/gone.sh", "src/add.sh": "src/lib.sh", "src/lib.sh": "", "ci/lint.sh": "", "lint.js": "", "ci/ship.sh": "", "ci/ship.js": "",
 		"ci/beside": "", "tools/check.py": "", "ci/known.sh": "", "tools/own.py": "", "ci/last.js": "", "ci/last.py": "", "jest.config.js": "", "sub/package.json": "", "ci/json.py": "", "deep/last": "",
 	}
 	l := LawOf(spec, nil, nil, nil, Bases{Root: "/r", Top: "/r", Dir: "/r"})
@@ -41,7 +42,7 @@ func TestInTurn(t *testing.T) {
 	for _, u := range turn.Others {
 		got = append(got, u.Where+": "+strings.Join(u.Files, " "))
 	}
-	if want := "gate G: ci/beside tools/check.py deep/last|gate M: lint.js|gate H: ci/last.js ci/last.py"; strings.Join(got, "|") != want {
+	if want := "gate G: ci/beside tools/check.py deep/last|gate M: lint.js src/add.sh|gate H: ci/last.js ci/last.py"; strings.Join(got, "|") != want {
 		t.Errorf("%s\nwant %s", strings.Join(got, "|"), want)
 	}
 	changed := slices.Sorted(maps.Keys(scripts))

@@ -63,6 +63,7 @@ type Law struct {
 	below    []string // names of files that tools find in any folder by themselves; * is any text
 	unknown  []string // commands whose programs cannot be determined
 	sources  []source
+	work     map[string]bool // files that are outputs of steps
 }
 
 // started are the files that a command starts, relative to the top of the checkout.
@@ -183,13 +184,18 @@ func LawOf(spec *engine.Spec, agents []Agent, settings []string, vars shells.Var
 			}
 		}
 	}
-	l := Law{at: j, views: j.views(), names: lawNames()}
+	l := Law{at: j, views: j.views(), names: lawNames(), work: map[string]bool{}}
 	l.addRules(spec.Protect...)
 	l.protect = len(l.rules)
 	l.addRules(lawGlobs()...)
 	for _, st := range spec.Steps { // what judges are given was made from these files
 		if s := spec.SetupOf(st); s != nil {
 			l.addRules(s.Files...)
+		}
+		for _, o := range st.Outputs {
+			for _, at := range j.Places(o.Path.Source) { // a path with an expression is none
+				l.work[at] = true
+			}
 		}
 	}
 	if spec.AtForge() || spec.OnDone.Land == engine.LandPR {
