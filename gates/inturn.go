@@ -24,7 +24,7 @@ type Turn struct {
 	scripts []string         // from the top of the checkout: shell scripts, and others that a shell runs
 	started []shells.Started // by those
 	unknown []string         // why there may be more
-	Others  []Unguarded      // other files, and outputs of steps: none of them is law
+	Others  []Unguarded      // other files, and scripts that are the work: none of them is law
 }
 
 // Unguarded are the files that a command's scripts start, and that a step may change without anybody being asked.
@@ -116,16 +116,22 @@ func (w *walk) from(s source) (others []string, err error) {
 			switch own := slices.Contains(s.files, name); { // what the command itself names is no work
 			case err != nil:
 				return nil, err
-			case text != "" && (own || !w.work[name]):
+			case text != "" && (own || !w.isWork(name)):
 				queue = append(queue, w.follow(name, text, words)...)
-			case path.Ext(name) == ".sh" && !w.work[name]: // empty, or not there yet
-				w.scripts = append(w.scripts, name)
 			case exists:
 				others = append(others, name)
 			}
 		}
 	}
 	return others, nil
+}
+
+// isWork reports whether a script is what is judged: an output of a step, or a test by its name, as tests in other
+// languages are.
+func (w *walk) isWork(name string) bool {
+	base := strings.TrimSuffix(path.Base(name), path.Ext(name))
+	return w.work[name] || strings.HasPrefix(base, "test_") || strings.HasSuffix(base, "_test") ||
+		strings.HasSuffix(base, ".test")
 }
 
 // open returns what a shell runs of a file, and whether that is there.
