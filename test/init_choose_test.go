@@ -4,6 +4,7 @@ package test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,7 +12,7 @@ import (
 	"sluice/internal/fault"
 )
 
-// agentsOnPath puts programs of these names, and no other agent, on the world's PATH.
+// agentsOnPath puts programs of these names, and otherwise only what sluice itself starts, on the world's PATH.
 func (w *playground) agentsOnPath(names ...string) string {
 	w.t.Helper()
 	dir := filepath.Join(filepath.Dir(w.dir), "path")
@@ -23,9 +24,15 @@ func (w *playground) agentsOnPath(names ...string) string {
 			w.t.Fatal(err)
 		}
 	}
-	path := dir + ":/usr/bin:/bin"
-	w.env = append(w.env, "PATH="+path)
-	return path
+	for _, n := range []string{"git", "sh", "env", "stty", "python3"} {
+		if at, err := exec.LookPath(n); err == nil {
+			if err := os.Symlink(at, filepath.Join(dir, n)); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	w.env = append(w.env, "PATH="+dir)
+	return dir
 }
 
 func (w *playground) read(name string) string {
