@@ -12,7 +12,7 @@ import (
 // maxTurn is how often a command's files are looked at for what they start in turn.
 const maxTurn = 1000
 
-// source is a command of which the law knows what it starts.
+// source is a command with the files of the checkout that it starts.
 type source struct {
 	where string // gate G, criterion 1 of S, …
 	words []string
@@ -88,6 +88,7 @@ type walk struct {
 type file struct {
 	text   string
 	exists bool
+	known  string // what a shell runs of it, and the turn has
 }
 
 // from follows a command. It returns the files that no shell runs.
@@ -142,7 +143,7 @@ func (w *walk) open(name string, words map[string]bool) (string, bool, error) {
 		if err != nil {
 			return "", false, err
 		}
-		f = &file{text, exists}
+		f = &file{text: text, exists: exists}
 		w.files[name] = f
 	}
 	return shells.TextOf(name, f.text, words), f.exists, nil
@@ -151,12 +152,14 @@ func (w *walk) open(name string, words map[string]bool) (string, bool, error) {
 // follow adds what a shell runs of a file to the turn, and its words to those of the command. It returns what is
 // started: where that is from is not known, so it may be beside the file too.
 func (w *walk) follow(name, text string, words map[string]bool) (files []string) {
-	w.scripts = append(w.scripts, name)
 	started := shells.Script(text)
-	if len(text) > shells.MaxText {
-		w.unknown = append(w.unknown, name+": "+started.Unknown)
+	if f := w.files[name]; f.known != text { // several commands may start it
+		f.known = text
+		w.scripts, w.started = append(w.scripts, name), append(w.started, started)
+		if len(text) > shells.MaxText {
+			w.unknown = append(w.unknown, name+": "+started.Unknown)
+		}
 	}
-	w.started = append(w.started, started)
 	for _, word := range shells.Words(text) {
 		if !strings.Contains(word, "$") {
 			words[word] = true

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// maxHops is the most links that lead one to another.
-const maxHops = 10
+// MaxHops is the most links that lead one to another.
+const MaxHops = 10
 
 // Follow adds to the law what its links lead to: if ci leads to tools/ci, then ci/gate.sh is tools/ci/gate.sh. target
 // returns what is written in a link, or "" for one that the work changed, which is law itself if law can lie behind it.
 // Where a link leads out of the checkout, or in a circle, what it means is unknown.
 func (l *Law) Follow(links []string, target func(link string) (string, error)) error {
-	for range maxHops {
+	for range MaxHops {
 		before := l.size()
 		for _, link := range links {
 			is, program := l.Has(link)

@@ -135,7 +135,7 @@ func OrCode(d Ended) string {
 	return fmt.Sprintf("it ended with exit code %d", d.Exit.Code)
 }
 
-// Whole returns an error if a part of what it said is lost: the rest may say something else.
+// Whole returns an error if part of its output is lost: the rest may say something else.
 func (d Ended) Whole() error {
 	if d.Said != nil || d.unkept == "" { // its program's last event has all
 		return nil

@@ -14,7 +14,6 @@ import (
 // Limits of what is kept and read of a tree.
 const (
 	maxLinks        = 1000
-	maxHops         = 10       // links that lead one to another
 	maxImporting    = 1000     // files that may import others
 	maxInstructions = 64 << 10 // bytes of each
 )
@@ -109,7 +108,7 @@ func (x *ground) imported(ctx context.Context, files map[string]string, next []s
 	return all, nil
 }
 
-// behind returns where a file is if links of its tree lead to it. One behind more than maxHops is nowhere.
+// behind returns where a file is if links of its tree lead to it. One behind more than [gates.MaxHops] is nowhere.
 func (x *ground) behind(ctx context.Context, links map[string]string, file string) (string, error) {
 	for hop, i := 0, 0; i < len(file); i++ {
 		end := len(file)
@@ -120,7 +119,7 @@ func (x *ground) behind(ctx context.Context, links map[string]string, file strin
 			continue
 		}
 		written, err := git.BlobStart(ctx, x.opt.Git, links[file[:end]], maxLink)
-		if hop++; err != nil || hop > maxHops {
+		if hop++; err != nil || hop > gates.MaxHops {
 			return "", err
 		}
 		file, i = path.Join(path.Dir(file[:end]), string(written), file[end:]), -1

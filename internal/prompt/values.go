@@ -70,7 +70,7 @@ func (v *Values) fill(s string) (filled string, foreign bool) {
 	return strings.Join(out, "\n"), true
 }
 
-// cut returns the first value of which not all is shown; nil = there is none.
+// cut returns the first value that is not shown in full; nil = all are.
 func (v *Values) cut() *Note {
 	if v == nil {
 		return nil

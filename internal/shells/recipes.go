@@ -16,7 +16,7 @@ type recipe struct {
 	needs []string // names that run with it
 }
 
-// includes is the name of what a Makefile includes.
+// includes is the key of a Makefile's include lines.
 const includes = " "
 
 // MaxFile is how much of a file [TextOf] needs, in bytes.
