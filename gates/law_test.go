@@ -66,7 +66,7 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
-// TestLawNamesAreSeen: a person who is asked about a file is told what of its name they would not see.
+// TestLawNamesAreSeen: a person who is asked about a file sees all of its name.
 func TestLawNamesAreSeen(t *testing.T) {
 	l := LawOf(&engine.Spec{Protect: []string{"ci/**"}}, nil, nil, nil, Bases{Root: "/r", Top: "/r", Dir: "/r"})
 	if got := l.Guarded([]string{"ci/a\u200b\x1b[2J.sh"}, nil); !slices.Equal(got, []string{"ci/a<U+200B><U+001B>[2J.sh"}) {

@@ -167,7 +167,7 @@ func (co *Collector) SignalTold(j job.Job, st *engine.Step) string {
 	return file
 }
 
-// Given returns the task of a list that a run is for, as who judges its work is told it.
+// Given returns the list's task that a run is for, for its reviewers.
 func Given(j job.Job) (n prompt.Note) {
 	if c := j.RunInfo.Child; c != nil && c.Task != "" {
 		n = prompt.Note{From: fmt.Sprintf("The task: %s, as it is in the task file", c.Task), Text: tasks.Shown(c.Body)}

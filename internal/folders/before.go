@@ -11,7 +11,7 @@ import (
 	"sluice/internal/shells"
 )
 
-// Limits of what is kept and read of a tree.
+// Limits on what is read of a tree and kept.
 const (
 	maxLinks        = 1000
 	maxImporting    = 1000     // files that may import others

@@ -72,7 +72,7 @@ func TestFilesOfRoleArgs(t *testing.T) {
 	}
 }
 
-// TestPromptFilesAreLaw: the file that the settings name as a role's prompt is what its agents are told, wherever it lies.
+// TestPromptFilesAreLaw: the file that the settings name as a role's prompt is law, wherever it is.
 func TestPromptFilesAreLaw(t *testing.T) {
 	spec := &engine.Spec{Steps: []*engine.Step{{Agent: &engine.Agent{Type: "writer"}}}, Gates: []*engine.Gate{{Reviewer: engine.Reviewer{AgentType: "reviewer"}}}}
 	s := settings.Default()
