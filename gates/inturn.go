@@ -22,6 +22,7 @@ type source struct {
 // Turn is what the files of the law's commands start in turn.
 type Turn struct {
 	scripts []string         // from the top of the checkout: shell scripts, and others that a shell runs
+	folders []string         // from there: a shell runs scripts in them, or may
 	started []shells.Started // by those
 	unknown []string         // why there may be more
 	Others  []Unguarded      // other files, and scripts that are the work: none of them is law
@@ -52,7 +53,7 @@ func (l Law) Commands() string {
 // InTurn adds to the law what the files of its commands start in turn, if a shell runs it or a tool goes by it, and
 // returns it with the other files.
 func (l *Law) InTurn(read ReadFile) (t Turn, err error) {
-	w := walk{at: l.at, work: l.work, read: read, files: map[string]*file{}}
+	w := walk{law: l, read: read, files: map[string]*file{}, vars: map[string]string{}}
 	others := make([]Unguarded, len(l.sources))
 	for i, s := range l.sources {
 		others[i].Where = s.where
@@ -79,10 +80,10 @@ func (l *Law) InTurn(read ReadFile) (t Turn, err error) {
 // walk follows what commands start.
 type walk struct {
 	Turn
-	at    Bases
-	work  map[string]bool
+	law   *Law
 	read  ReadFile
 	files map[string]*file
+	vars  map[string]string // of the Makefiles and justfiles among them
 }
 
 type file struct {
@@ -98,8 +99,8 @@ func (w *walk) from(s source) (others []string, err error) {
 		words[word] = true
 	}
 	looks := 0
-	for known := -1; known < len(words); { // until the scripts name no more targets
-		known = len(words)
+	for known := -1; known < len(words)+len(w.files); { // until no file names one more target or variable
+		known = len(words) + len(w.files)
 		others = nil
 		seen := map[string]bool{}
 		queue := slices.Clone(s.files)
@@ -117,7 +118,7 @@ func (w *walk) from(s source) (others []string, err error) {
 			switch own := slices.Contains(s.files, name); { // what the command itself names is no work
 			case err != nil:
 				return nil, err
-			case text != "" && (own || !w.isWork(name)):
+			case text != "" && (own || !w.law.isWork(name)):
 				queue = append(queue, w.follow(name, text, words)...)
 			case exists:
 				others = append(others, name)
@@ -125,14 +126,6 @@ func (w *walk) from(s source) (others []string, err error) {
 		}
 	}
 	return others, nil
-}
-
-// isWork reports whether a script is what is judged: an output of a step, or a test by its name, as tests in other
-// languages are.
-func (w *walk) isWork(name string) bool {
-	base := strings.TrimSuffix(path.Base(name), path.Ext(name))
-	return w.work[name] || strings.HasPrefix(base, "test_") || strings.HasSuffix(base, "_test") ||
-		strings.HasSuffix(base, ".test")
 }
 
 // open returns what a shell runs of a file, and whether that is there.
@@ -145,8 +138,11 @@ func (w *walk) open(name string, words map[string]bool) (string, bool, error) {
 		}
 		f = &file{text: text, exists: exists}
 		w.files[name] = f
+		for of, value := range shells.Assigned(name, text) {
+			w.vars[of] = strings.TrimPrefix(w.vars[of]+"; "+value, "; ")
+		}
 	}
-	return shells.TextOf(name, f.text, words), f.exists, nil
+	return shells.TextOf(name, f.text, words, w.vars), f.exists, nil
 }
 
 // follow adds what a shell runs of a file to the turn, and its words to those of the command. It returns what is
@@ -156,8 +152,8 @@ func (w *walk) follow(name, text string, words map[string]bool) (files []string)
 	if f := w.files[name]; f.known != text { // several commands may start it
 		f.known = text
 		w.scripts, w.started = append(w.scripts, name), append(w.started, started)
-		if len(text) > shells.MaxText {
-			w.unknown = append(w.unknown, name+": "+started.Unknown)
+		if started.Bound != "" {
+			w.unknown = append(w.unknown, name+": "+started.Bound)
 		}
 	}
 	for _, word := range shells.Words(text) {
@@ -166,7 +162,15 @@ func (w *walk) follow(name, text string, words map[string]bool) (files []string)
 		}
 	}
 	for _, f := range started.Files {
-		files = append(append(files, w.at.anywhere(f)...), path.Join(path.Dir(name), strings.TrimPrefix(f, "**/")))
+		at := w.law.at.beside(name, f)
+		if strings.HasSuffix(f, "**") {
+			w.folders = append(w.folders, at...)
+		} else {
+			files = append(files, at...)
+		}
+	}
+	for _, dir := range started.Folders {
+		w.folders = append(w.folders, w.law.at.beside(name, dir)...)
 	}
 	return files
 }
@@ -174,12 +178,39 @@ func (w *walk) follow(name, text string, words map[string]bool) (files []string)
 // Add adds what [Law.InTurn] returned for the same commands.
 func (l *Law) Add(t Turn) {
 	l.programs.put(t.scripts...)
+	for _, dir := range t.folders {
+		l.folders[path.Clean(strings.TrimSuffix(dir, "**"))] = true
+	}
 	for _, s := range t.started {
 		l.include(s, s.Settings)
 	}
 	for _, why := range t.unknown {
 		l.doubt(why)
 	}
+}
+
+// isWork reports whether a script that is started in turn is what is judged: an output of a step, or a test by its
+// name, as tests in other languages are.
+func (l Law) isWork(name string) bool {
+	base := strings.TrimSuffix(path.Base(name), path.Ext(name))
+	return l.work[name] || strings.HasPrefix(base, "test_") || strings.HasSuffix(base, "_test") ||
+		strings.HasSuffix(base, ".test")
+}
+
+// runs reports whether a file may be a shell script in a folder of which commands start some in turn.
+func (l Law) runs(file string) bool {
+	if !slices.Contains([]string{"", ".sh", ".bash", ".zsh", ".ksh"}, path.Ext(file)) || l.isWork(file) {
+		return false
+	}
+	dir := path.Dir(file)
+	for ; dir != "." && !l.folders[dir]; dir = path.Dir(dir) {
+	}
+	return l.folders[dir]
+}
+
+// beside returns where a file is that a script names.
+func (j Bases) beside(script, file string) []string {
+	return append(j.anywhere(file), path.Join(path.Dir(script), strings.TrimPrefix(file, "**/")))
 }
 
 // anywhere is Places for a file whose folder may be unknown, as in "$(dirname "$0")"/x.

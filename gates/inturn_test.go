@@ -1,6 +1,8 @@
 package gates
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -58,13 +60,65 @@ func TestInTurn(t *testing.T) {
 	}
 }
 
+// TestInTurnByValues: what make and a shell put together from variables, patterns and folders is followed too.
+func TestInTurnByValues(t *testing.T) {
+	tree := map[string]string{"ci/check.sh": "x", "ci/lint.sh": "x", "ci/unit.sh": "x", "ci/sh": "#!/bin/sh\n", "ci/ship.sh": "x", "c.mk": "RUN = sh ci/check.sh\n",
+		"a/Makefile": "check:\n\t./run.sh\n", "a/run.sh": "x", "t/a.sh": "x", "t/b": "x", "t/a_test.sh": "x", "t/c.py": "x", "src/a.py": "x", "src/run": "x"}
+	for _, c := range []struct{ command, script, law string }{
+		{"make check", "RUN = ./ci/check.sh\ncheck:\n\t$(RUN)\nship:\n\tci/ship.sh\n", "ci/check.sh"},
+		{"make check", "check:\n\t${RUN:x=y}\nRUN ?= ./ci/check.sh\nRUN = $(L)\nL = ci/lint.sh # ci/ship.sh\n", "ci/check.sh ci/lint.sh"},
+		{"make check", "ALL := lint\nALL += unit\ncheck: $(ALL)\nlint:\n\t./ci/lint.sh\nunit:\n\t./ci/unit.sh\nship:\n\tci/ship.sh\n", "ci/lint.sh ci/unit.sh"},
+		{"make check", "ALL := lint\ncheck:\n\t$(MAKE) $(ALL)\nlint:\n\t./ci/lint.sh\n", "ci/lint.sh"},
+		{"make check", "check: $(addprefix l,$X)\nlint:\n\t./ci/lint.sh\n", "ci/lint.sh"},
+		{"make check", "check: test-unit\ntest-%:\n\t./ci/unit.sh $*\nship:\n\tci/ship.sh\n", "ci/unit.sh"},
+		{"make check", "check: x.o\n.c.o:\n\t./ci/unit.sh\n.PHONY: ship\nship:\n\tci/ship.sh\n", "ci/unit.sh"},
+		{"make check", "T = lint\ncheck: lint\n$(T):\n\t./ci/lint.sh\n", "ci/lint.sh"},
+		{"make check", "define go\n@./ci/check.sh $1\n@ci/sh\nendef\ncheck:\n\t$(call go,x)\n", "ci/check.sh ci/sh"},
+		{"make check", "V := $(shell ./ci/check.sh)\nSHELL := ci/sh\ncheck:\n\tgo test\n", "ci/check.sh ci/sh"},
+		{"make check", "include c.mk\ncheck:\n\t$(RUN)\n", "c.mk ci/check.sh"},
+		{"make check", "check:\n\tfor d in a b; do $(MAKE) -C $$d check; done\n", "a/Makefile a/run.sh"},
+		{"make check", "T := $(wildcard t/*.sh)\ncheck: $(T:.sh=.ok)\n%.ok: %.sh\n\tsh $<\n", "t/a.sh t/b"},
+		{"just check", "run := 'ci/check.sh'\ncheck:\n  {{run}} x\n", "ci/check.sh"},
+		{"ci/gate.sh", "for t in a b; do ./t/$t.sh; done", "t/a.sh t/b"},
+		{"ci/gate.sh", `for f in t/*; do "$f"; done`, "t/a.sh t/b"},
+		{"ci/gate.sh", "run-parts --verbose t", "t/a.sh t/b"},
+		{"ci/gate.sh", "A=ci/sh B=\"sh ci/lint.sh\"\n\"$A\"; $B x; ${C}", "ci/lint.sh ci/sh"},
+		{"ci/gate.sh", `find t -name '*.sh' -exec sh {} \;`, "t/a.sh t/b"},
+		{"ci/gate.sh", "find t -name '*.sh' | while read f; do sh $f; done", "t/a.sh t/b"},
+		{"ci/gate.sh", "ls t/*.sh | xargs -n1 sh", "t/a.sh t/b"},
+		{"ci/gate.sh", `for f in t/*.sh src/*; do shellcheck "$f"; cat $f; [ -x "$f" ] && echo $f; done`, ""},
+		{"ci/gate.sh", `for f in src/*.py; do mytool "$f"; done`, ""},
+	} {
+		script := map[string]string{"make": "Makefile", "just": "justfile"}[strings.Fields(c.command)[0]]
+		files := maps.Clone(tree)
+		files[cmp.Or(script, "ci/gate.sh")] = c.script
+		l := LawOf(&engine.Spec{Gates: []*engine.Gate{{ID: "G", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: c.command}}}}},
+			nil, nil, nil, Bases{Root: "/r", Top: "/r", Dir: "/r"})
+		before := l.Guarded(slices.Sorted(maps.Keys(files)), nil)
+		if _, err := l.InTurn(func(f string) (string, bool, error) { text, is := files[f]; return text, is, nil }); err != nil {
+			t.Fatal(err)
+		}
+		added := slices.DeleteFunc(l.Guarded(slices.Sorted(maps.Keys(files)), nil), func(f string) bool { return slices.Contains(before, f) })
+		if got := strings.Join(added, " "); got != c.law {
+			t.Errorf("%s: %s\n%s\nwant %s", c.command, c.script, got, c.law)
+		}
+	}
+}
+
 // TestInTurnHasBounds: what is not followed to its end asks a person.
 func TestInTurnHasBounds(t *testing.T) {
 	spec := &engine.Spec{Gates: []*engine.Gate{
 		{ID: "G", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: "ci/gate"}}}}}
 	for want, script := range map[string]func(f string) string{
 		"ci/gate: a text of more than 65536 bytes": func(string) string { return strings.Repeat("x;", shells.MaxText) },
-		"gate G starts too many files in turn":     func(f string) string { return "./" + path.Base(f) + "x" },
+		"ci/gate: more than 50 values of a variable": func(string) string {
+			words := ""
+			for n := range 51 {
+				words += fmt.Sprint(" ", n)
+			}
+			return "for x in" + words
+		},
+		"gate G starts too many files in turn": func(f string) string { return "./" + path.Base(f) + "x" },
 	} {
 		l := LawOf(spec, nil, nil, nil, Bases{Root: "/r", Top: "/r", Dir: "/r"})
 		_, err := l.InTurn(func(f string) (string, bool, error) { return "#!/bin/sh\n" + script(f), true, nil })

@@ -63,6 +63,7 @@ type Law struct {
 	below    []string // names of files that tools find in any folder by themselves; * is any text
 	unknown  []string // commands whose programs cannot be determined
 	sources  []source
+	folders  map[string]bool // commands start scripts in these in turn
 	work     map[string]bool // files that are outputs of steps
 }
 
@@ -184,7 +185,7 @@ func LawOf(spec *engine.Spec, agents []Agent, settings []string, vars shells.Var
 			}
 		}
 	}
-	l := Law{at: j, views: j.views(), names: lawNames(), work: map[string]bool{}}
+	l := Law{at: j, views: j.views(), names: lawNames(), work: map[string]bool{}, folders: map[string]bool{}}
 	l.addRules(spec.Protect...)
 	l.protect = len(l.rules)
 	l.addRules(lawGlobs()...)
@@ -268,7 +269,7 @@ func (l Law) Has(file string) (is, program bool) {
 	if is, program = l.HasBeside(file); is {
 		return is, program
 	}
-	program = slices.ContainsFunc(l.below, func(name string) bool {
+	program = l.runs(file) || slices.ContainsFunc(l.below, func(name string) bool {
 		if dir, all := strings.CutSuffix(name, "**"); all {
 			return strings.Contains("/"+file, "/"+dir)
 		}

@@ -100,7 +100,7 @@ func (l *lexer) step() bool {
 		l.at++
 		return l.quoted('"')
 	case '$', '`':
-		return l.expansion()
+		return l.expansion(false)
 	case '*', '?', '[':
 		l.add(globbed(r, l.peek(1)))
 	default:
@@ -132,7 +132,7 @@ func (l *lexer) quoted(end rune) bool {
 			}
 			l.at++
 		case r == '$' || r == '`':
-			ok = l.expansion() && ok
+			ok = l.expansion(true) && ok
 		default:
 			l.add(r)
 			l.at++
@@ -142,7 +142,7 @@ func (l *lexer) quoted(end rune) bool {
 }
 
 // expansion reads what begins with $ or a backquote.
-func (l *lexer) expansion() bool {
+func (l *lexer) expansion(quoted bool) bool {
 	if l.peek(0) == '`' {
 		return l.substitution(l.until('`'))
 	}
@@ -162,8 +162,7 @@ func (l *lexer) expansion() bool {
 		l.at++
 		inner := l.balanced('{', '}')
 		if value, ok := l.vars.known(inner); ok {
-			l.word.WriteString(value)
-			l.any = true
+			l.value(value, quoted)
 			return true
 		}
 		l.add(hole)
@@ -177,8 +176,7 @@ func (l *lexer) expansion() bool {
 		l.at++
 	}
 	if value, ok := l.vars.known(name); ok {
-		l.word.WriteString(value)
-		l.any = true
+		l.value(value, quoted)
 		return true
 	}
 	if name == "" && strings.ContainsRune("@*#?$!-0123456789", l.peek(0)) && l.at < len(l.text) {
@@ -191,6 +189,18 @@ func (l *lexer) expansion() bool {
 		l.add(hole)
 	}
 	return true
+}
+
+// value adds the value of a variable. Outside of quotes, its blanks end words.
+func (l *lexer) value(value string, quoted bool) {
+	l.any = l.any || quoted
+	for _, r := range value {
+		if !quoted && (r == ' ' || r == '\t' || r == '\n') {
+			l.endWord()
+		} else {
+			l.add(r)
+		}
+	}
 }
 
 // nested reads the substitutions in a ${…}.

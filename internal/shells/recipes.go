@@ -1,6 +1,7 @@
 package shells
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"path"
@@ -30,23 +31,22 @@ func Words(text string) []string {
 }
 
 // TextOf returns what a shell runs of a file: all of a shell script; of a Makefile, a justfile or a package.json, the
-// targets among the words of a command, with what these need; nothing of other files. Where a word is not known ($X),
-// or no word is a target, that is all of a Makefile or justfile.
-func TextOf(file, text string, words map[string]bool) string {
+// targets among the words of a command, with what these need; nothing of other files. Where a word or what is needed
+// is not known ($X), or no word is a target, that is all of a Makefile or justfile. vars are what all of them assign.
+func TextOf(file, text string, words map[string]bool, vars map[string]string) string {
 	if first, _, _ := strings.Cut(text, "\n"); path.Ext(file) == ".sh" || shebang().MatchString(first) {
 		return text
 	}
 	var all map[string]*recipe
 	var queue []string
-	base := strings.ToLower(path.Base(file))
-	npm := base == "package.json"
+	npm := path.Base(file) == "package.json"
+	blanks := recipeBlanks(file)
 	switch {
 	case npm:
 		all, queue = npmScripts(text), []string{"preinstall", "install", "postinstall", "prepare"}
-	case strings.HasSuffix(base, "justfile") || path.Ext(base) == ".just":
-		all, queue = targets(text, "\t "), []string{includes}
-	case strings.HasSuffix(base, "makefile") || path.Ext(base) == ".mk":
-		all, queue = targets(text, "\t"), []string{includes}
+	case blanks != "":
+		text = filled(text, vars)
+		all, queue = targets(text, blanks), []string{includes}
 	}
 	if len(text) >= MaxFile && all != nil {
 		return text // too long for [Script], which says so
@@ -69,6 +69,9 @@ func TextOf(file, text string, words map[string]bool) string {
 		if r := all[queue[0]]; r != nil {
 			out = append(out, r.text)
 			queue = append(queue, append(Words(r.text), r.needs...)...) // make and npm may call themselves
+			if strings.Contains(strings.Join(r.needs, ""), "$") {
+				queue = slices.AppendSeq(queue, maps.Keys(all))
+			}
 			delete(all, queue[0])
 		}
 	}
@@ -78,6 +81,70 @@ func TextOf(file, text string, words map[string]bool) string {
 
 // shebang is the first line of a shell script.
 func shebang() *regexp.Regexp { return regexp.MustCompile(`^#!.*\b(ba|da|k|z)?sh\b`) }
+
+// recipeBlanks returns what a line of a recipe begins with in a Makefile or a justfile; "" for other files.
+func recipeBlanks(file string) string {
+	switch base := strings.ToLower(path.Base(file)); {
+	case strings.HasSuffix(base, "makefile") || path.Ext(base) == ".mk":
+		return "\t"
+	case strings.HasSuffix(base, "justfile") || path.Ext(base) == ".just":
+		return "\t "
+	}
+	return ""
+}
+
+// Assigned returns the variables that a Makefile or justfile assigns, each with all of its values: which of them
+// counts, only make knows.
+func Assigned(file, text string) map[string]string {
+	if recipeBlanks(file) == "" {
+		return nil
+	}
+	all := map[string]string{}
+	for _, m := range assignment().FindAllStringSubmatch(strings.ReplaceAll(text, "\\\n", " "), -1) {
+		name, value := cmp.Or(m[1], m[4]), strings.TrimSpace(m[3])
+		switch {
+		case m[4] != "":
+			for line := range strings.Lines(m[5]) {
+				value += shellOf(strings.TrimSpace(line)) + "; "
+			}
+		case m[2] == "+":
+			value = " " + value
+		}
+		if !strings.HasPrefix(value, " ") && all[name] != "" {
+			value = "; " + value
+		}
+		all[name] += value
+	}
+	return all
+}
+
+// assignment is NAME = value, with its name, operator and value, or define NAME, with its name and text.
+func assignment() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^ *(?:(?:export|override) +)*([\w.-]+)[ \t]*(\+|\?|!|:{1,3})?=([^#\n]*)|` +
+		`^ *define +([\w.-]+).*\n((?s:.*?))^ *endef`)
+}
+
+// filled replaces the variables in a Makefile, $(X), or a justfile, {{X}}, by their values. What is not known stays.
+func filled(text string, vars map[string]string) string {
+	ref := regexp.MustCompile(`\$[({](?:call +)?([\w.-]+)(?:[:,][^(){}]*)?[)}]|\{\{ *([\w-]+) *\}\}`)
+	for range maxNested {
+		size := len(text)
+		next := ref.ReplaceAllStringFunc(text, func(found string) string {
+			m := ref.FindStringSubmatch(found)
+			value, is := vars[m[1]+m[2]]
+			if !is || size >= MaxFile {
+				return found
+			}
+			size += len(value) - len(found)
+			return value
+		})
+		if next == text {
+			break
+		}
+		text = next
+	}
+	return text
+}
 
 // targets returns the rules of a Makefile or justfile, as far as they can be read without make. A line that begins with
 // one of the blanks is of a recipe.
@@ -97,20 +164,33 @@ func targets(text, blanks string) map[string]*recipe {
 			all[includes].text += "make -f " + strings.Join(words[1:], " -f ") + "\n"
 			continue
 		}
+		if strings.Contains(line, "$(shell ") || strings.Contains(line, "$(wildcard ") {
+			all[includes].text += ": " + shellOf(line) + "\n"
+		}
 		names, needs, is := strings.Cut(line, ":")
+		if name, value, _ := strings.Cut(line, "="); strings.TrimRight(name, " :?") == "SHELL" {
+			all[includes].text += value + "\n"
+		}
 		if !is || blanks == "\t" && strings.Contains(names, "=") || strings.HasPrefix(strings.TrimLeft(needs, ":"), "=") {
 			continue
 		}
 		of = nil
 		needs, command, _ := strings.Cut(strings.TrimLeft(needs, ":"), ";")
 		for _, name := range strings.Fields(names) {
+			if strings.ContainsAny(name, "%$") { // only make knows for which targets it is
+				name = includes
+			}
 			if all[name] == nil {
 				all[name] = &recipe{}
 			}
-			r := all[name]
-			r.needs = append(r.needs, strings.Fields(needs)...)
+			all[name].needs = append(all[name].needs, strings.Fields(needs)...)
+			of = append(of, all[name])
+		}
+		if strings.HasPrefix(names, ".") { // .DEFAULT, .c.o
+			of = append(of, all[includes])
+		}
+		for _, r := range of {
 			r.text += shellOf(command) + "\n"
-			of = append(of, r)
 		}
 	}
 	return all
@@ -118,7 +198,8 @@ func targets(text, blanks string) map[string]*recipe {
 
 // shellOf returns what make gives the shell for a line of a recipe, but for most of make's own variables.
 func shellOf(command string) string {
-	r := strings.NewReplacer("$$", "$", "$(MAKE)", "make", "${MAKE}", "make")
+	r := strings.NewReplacer("$$", "$", "$(MAKE)", "make", "${MAKE}", "make", "$(shell ", "$(",
+		"$(wildcard ", "$(ls ", "$<", "$1", "$^", "$1")
 	return r.Replace(strings.TrimLeft(command, " \t@+-"))
 }
 

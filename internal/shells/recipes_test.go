@@ -36,7 +36,7 @@ func TestTextOf(t *testing.T) {
 		for _, w := range Words(c.words) {
 			words[w] = true
 		}
-		lines := strings.FieldsFunc(TextOf(c.file, c.text, words), func(r rune) bool { return r == '\n' })
+		lines := strings.FieldsFunc(TextOf(c.file, c.text, words, Assigned(c.file, c.text)), func(r rune) bool { return r == '\n' })
 		slices.Sort(lines)
 		if got := strings.Join(lines, "|"); got != c.want {
 			t.Errorf("%s, %s:\n%q\nwant %q", c.file, c.words, got, c.want)

@@ -21,8 +21,11 @@ type Started struct {
 	Modules []string
 	// Programs are names without a folder: PATH says which files they are.
 	Programs []string
-	// Unknown is the first thing of which it cannot be told what it runs; "" = all can.
-	Unknown string
+	// Folders are those that a script names which starts what cannot be told.
+	Folders []string
+	// Unknown is the first thing of which it cannot be told what it runs; "" = all can. Bound is the first limit that was
+	// hit.
+	Unknown, Bound string
 }
 
 // Bounds of what is looked at.
@@ -31,6 +34,7 @@ const (
 	maxFiles  = 500
 	maxDirs   = 8
 	maxNested = 10 // commands that commands start
+	maxValues = 50 // of a script's variable
 )
 
 // Starts returns what an argument list starts. In an argument, ${{ … }} stands for what is not
@@ -44,17 +48,10 @@ func Starts(argv []string, vars Vars) Started {
 		size += len(a)
 	}
 	if size > MaxText {
-		s.unknown("more than %d bytes", MaxText)
+		s.bound("more than %d bytes", MaxText)
 	} else {
 		s.command(line{words: words}, 0)
 	}
-	return s.done()
-}
-
-// Script returns what a shell script starts.
-func Script(text string) Started {
-	s := &starts{dirs: []string{"."}}
-	s.text(strings.ReplaceAll(text, string(hole), "?"), 0)
 	return s.done()
 }
 
@@ -87,14 +84,22 @@ func (s *starts) unknown(format string, args ...any) {
 	}
 }
 
+// bound notes a limit that was hit.
+func (s *starts) bound(format string, args ...any) {
+	if s.Bound == "" {
+		s.Bound = fmt.Sprintf(format, args...)
+	}
+	s.unknown(format, args...)
+}
+
 func (s *starts) text(text string, depth int) {
 	if len(text) > MaxText {
-		s.unknown("a text of more than %d bytes", MaxText)
+		s.bound("a text of more than %d bytes", MaxText)
 		return
 	}
 	lines, ok := lex(text, s.vars, depth)
 	if !ok || depth > maxNested {
-		s.unknown("commands within commands, more than %d deep", maxNested)
+		s.bound("commands within commands, more than %d deep", maxNested)
 		return
 	}
 	for _, l := range lines {
@@ -106,7 +111,7 @@ func (s *starts) text(text string, depth int) {
 func (s *starts) file(name string) {
 	for _, at := range s.places(name) {
 		if len(s.Files) >= maxFiles {
-			s.unknown("more than %d files", maxFiles)
+			s.bound("more than %d files", maxFiles)
 			return
 		}
 		if !slices.Contains(s.Files, at) {
@@ -156,7 +161,7 @@ func (s *starts) program(name string) {
 	case len(s.Programs) < maxFiles:
 		s.Programs = append(s.Programs, name)
 	default:
-		s.unknown("more than %d programs", maxFiles)
+		s.bound("more than %d programs", maxFiles)
 	}
 }
 
@@ -196,7 +201,7 @@ func (s *starts) command(l line, depth int) {
 		return
 	}
 	if depth > maxNested {
-		s.unknown("commands that start commands, more than %d deep", maxNested)
+		s.bound("commands that start commands, more than %d deep", maxNested)
 		return
 	}
 	name, args := words[0], words[1:]
@@ -228,6 +233,8 @@ func (s *starts) command(l line, depth int) {
 		if len(args) > 0 {
 			s.text(args[0], depth+1)
 		}
+	case base == "run-parts" && len(args) > 0:
+		s.folder(args[len(args)-1])
 	case base == "find":
 		s.found(args, depth)
 	default:

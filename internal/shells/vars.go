@@ -40,7 +40,7 @@ func (v Vars) filled(a string) string {
 // known are variables whose value is given, is where commands run, or outside of the repo.
 func (v Vars) known(name string) (string, bool) {
 	if value, ok := v[name]; ok {
-		return strings.ReplaceAll(value, string(hole), "?"), true
+		return strings.NewReplacer(string(hole), "?", "*", string(hole)).Replace(value), true
 	}
 	switch name {
 	case "PWD", "SLUICE_ROOT":
