@@ -73,6 +73,7 @@ func TestInTurnByValues(t *testing.T) {
 		{"make check", "check: test-unit\ntest-%:\n\t./ci/unit.sh $*\nship:\n\tci/ship.sh\n", "ci/unit.sh"},
 		{"make check", "check: x.o\n.c.o:\n\t./ci/unit.sh\n.PHONY: ship\nship:\n\tci/ship.sh\n", "ci/unit.sh"},
 		{"make check", "T = lint\ncheck: lint\n$(T):\n\t./ci/lint.sh\n", "ci/lint.sh"},
+		{"make check", "check: RUN := ci/check.sh\ncheck:\n\t$(RUN)\n", "ci/check.sh"},
 		{"make check", "define go\n@./ci/check.sh $1\n@ci/sh\nendef\ncheck:\n\t$(call go,x)\n", "ci/check.sh ci/sh"},
 		{"make check", "V := $(shell ./ci/check.sh)\nSHELL := ci/sh\ncheck:\n\tgo test\n", "ci/check.sh ci/sh"},
 		{"make check", "include c.mk\ncheck:\n\t$(RUN)\n", "c.mk ci/check.sh"},

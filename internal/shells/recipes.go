@@ -118,9 +118,11 @@ func Assigned(file, text string) map[string]string {
 	return all
 }
 
-// assignment is NAME = value, with its name, operator and value, or define NAME, with its name and text.
+// assignment is NAME = value, also of one target, with its name, operator and value, or define NAME, with its name and
+// text.
 func assignment() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^ *(?:(?:export|override) +)*([\w.-]+)[ \t]*(\+|\?|!|:{1,3})?=([^#\n]*)|` +
+	return regexp.MustCompile(`(?m)^ *(?:[^\s:=#]+: *)?(?:(?:export|override) +)*` +
+		`([\w.-]+)[ \t]*(\+|\?|!|:{1,3})?=([^#\n]*)|` +
 		`^ *define +([\w.-]+).*\n((?s:.*?))^ *endef`)
 }
 

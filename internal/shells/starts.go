@@ -21,7 +21,7 @@ type Started struct {
 	Modules []string
 	// Programs are names without a folder: PATH says which files they are.
 	Programs []string
-	// Folders are those that a script names which starts what cannot be told.
+	// Folders are those named in a script that starts something unknown.
 	Folders []string
 	// Unknown is the first thing of which it cannot be told what it runs; "" = all can. Bound is the first limit that was
 	// hit.
