@@ -120,11 +120,11 @@ func (f Specs) Of(digest string) *Spec {
 
 // Var is a value the run is started with.
 type Var struct {
-	Name        string
-	Default     any // nil if Required
-	Required    bool
-	OneOf       []any // the allowed values; nil = any
-	Description string
+	Name              string
+	Default           any   // nil if Required
+	Required, Foreign bool  // Foreign: agents, or people outside, influence the value
+	OneOf             []any // the allowed values; nil = any
+	Description       string
 }
 
 // Limits are the run's circuit breakers; zero means none.

@@ -147,10 +147,11 @@ func (c *compiler) workflow() {
 	if why := reserved(w.ID.value); why != "" {
 		c.at(w.ID.node, "workflow: id %s: it %s: take another", quote(w.ID.value), why)
 	}
+	onCompiler{c}.compile()
 	for _, v := range w.Vars.items {
+		v.Foreign = c.world.said[v.Name]
 		s.Vars = append(s.Vars, v.Var)
 	}
-	onCompiler{c}.compile()
 	s.ContextFiles = c.fixedPaths(w.ContextFiles, "workflow: context_files")
 	s.Protect = c.fixedPaths(w.Protect, "workflow: protect")
 	if w.Workspace.value == engine.WorkspaceRun {

@@ -103,7 +103,7 @@ func (x *ground) folder(ctx context.Context, j job.Job, b tree.Begin) (tree.Fold
 
 func (x *ground) law(ctx context.Context, j job.Job, b tree.Begin) (gates.Law, error) {
 	named, err := x.gitFiles(ctx, j, b)
-	return gates.LawOf(j.Spec, agentsOf(x.opt.Settings(), j.Spec), named, job.ShellVars(j),
+	return gates.LawOf(j.Spec, agentsOf(x.opt.Settings(), j.Spec), named, job.KnownVars(j),
 		gates.Bases{Root: x.Root, Top: b.Top, Dir: b.Dir, Path: x.opt.Path()}), err
 }
 

@@ -129,6 +129,17 @@ func ShellVars(j Job) shells.Vars {
 	return vars
 }
 
+// KnownVars are the ShellVars whose values are a person's who starts runs here.
+func KnownVars(j Job) shells.Vars {
+	vars := ShellVars(j)
+	for _, v := range j.Spec.Vars {
+		if v.Foreign {
+			delete(vars, shells.VarName(v.Name))
+		}
+	}
+	return vars
+}
+
 // InOwn reports whether the attempt works in the run's own worktree. Nobody else works there, so
 // sluice may reset it.
 func InOwn(j Job) bool {
