@@ -77,8 +77,11 @@ func words(settings string) (out []string) {
 	return out
 }
 
-// Read adds to the law the files, and globs, that Imports has found.
-func (l *Law) Read(files []string) {
+// Read adds to the law the files, and globs, that Imports has found, and why there may be more.
+func (l *Law) Read(files []string, doubts ...string) {
+	for _, why := range doubts {
+		l.doubt(why)
+	}
 	for _, f := range files {
 		if fixed(f) == f {
 			l.settings.add(l.at, []string{f})

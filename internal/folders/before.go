@@ -1,9 +1,10 @@
 package folders
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"sluice/gates"
@@ -14,14 +15,15 @@ import (
 // Limits on what is read of a tree and kept.
 const (
 	maxLinks        = 1000
-	maxImporting    = 1000     // files that may import others
-	maxInstructions = 64 << 10 // bytes of each
+	maxImporting    = 1000      // files that may import others
+	maxInstructions = 256 << 10 // bytes of each
 )
 
 // lawBefore is what a tree adds to a law.
 type lawBefore struct {
 	links    map[string]string // each with the object that says where it leads
 	imported []string          // what its instructions have agents' programs read
+	unread   []string          // why they may have more read
 	turn     gates.Turn
 }
 
@@ -38,7 +40,7 @@ func (x *ground) before(ctx context.Context, l *gates.Law, commit string) (out l
 	}
 	key := at + " " + l.Commands()
 	if kept, ok := x.lawBefore.Get(key); ok { // all attempts of a run are compared with the same
-		l.Read(kept.imported)
+		l.Read(kept.imported, kept.unread...)
 		l.Add(kept.turn)
 		return kept, nil
 	}
@@ -57,10 +59,10 @@ func (x *ground) before(ctx context.Context, l *gates.Law, commit string) (out l
 	}
 	if len(instructions) > 0 || l.Commands() != "" { // else nothing leads on, in a tree of many files
 		files := objectsOf(entries)
-		if out.imported, err = x.imported(ctx, files, instructions); err != nil {
+		if out.imported, out.unread, err = x.imported(ctx, files, instructions); err != nil {
 			return out, err
 		}
-		l.Read(out.imported)
+		l.Read(out.imported, out.unread...)
 		out.turn, err = x.inTurn(ctx, l, files, out.links)
 	}
 	if err == nil && len(out.links) <= maxLinks {
@@ -92,20 +94,30 @@ func (x *ground) inTurn(ctx context.Context, l *gates.Law, files, links map[stri
 	})
 }
 
-// imported returns what instructions among files, next, have agents' programs read.
-func (x *ground) imported(ctx context.Context, files map[string]string, next []string) (all []string, err error) {
-	for n := 0; n < len(next) && n < maxImporting; n++ {
-		if files[next[n]] == "" || slices.Contains(next[:n], next[n]) {
+// imported returns what instructions among files, next, have agents' programs read, and why that may be more.
+func (x *ground) imported(ctx context.Context, files map[string]string,
+	next []string) (all, unread []string, err error) {
+	seen := map[string]bool{}
+	for ; len(next) > 0; next = next[1:] {
+		file := next[0]
+		if seen[file] || files[file] == "" {
 			continue
 		}
-		text, err := git.BlobStart(ctx, x.opt.Git, files[next[n]], maxInstructions)
-		if err != nil {
-			return nil, err
+		if len(seen) == maxImporting {
+			return all, append(unread, fmt.Sprintf("more than %d files of instructions", maxImporting)), nil
 		}
-		more := gates.Imports(next[n], string(text))
+		seen[file] = true
+		text, err := git.BlobStart(ctx, x.opt.Git, files[file], maxInstructions)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(text) == maxInstructions && bytes.IndexByte(text, 0) < 0 { // a program, such as a hook's, imports nothing
+			unread = append(unread, fmt.Sprintf("what %s imports after %d bytes", file, maxInstructions))
+		}
+		more := gates.Imports(file, string(text))
 		all, next = append(all, more...), append(next, more...)
 	}
-	return all, nil
+	return all, unread, nil
 }
 
 // behind returns where a file is if links of its tree lead to it. One behind more than [gates.MaxHops] is nowhere.

@@ -172,6 +172,20 @@ func TestImportsAreLaw(t *testing.T) {
 	}
 }
 
+// TestUnreadImportsAsk: instructions of which only the beginning is read may import any file.
+func TestUnreadImportsAsk(t *testing.T) {
+	b := newBench(t, strings.Replace(plainSpec, "level: human", "level: auto, run: [true]", 1))
+	b.put("QWEN.md", strings.Repeat("A rule.\n", 32<<10)+"@far.md\n") // more than is read
+	b.put("far.md", "was\n")
+	b.sh("git add -A; git commit -q -m before")
+	j := b.checkJob("A", 1)
+	b.begin(j)
+	b.put("far.md", "changed\n")
+	if c := b.carry(j).Check; len(c.Protected) != 1 || !strings.Contains(c.Protected[0], "what QWEN.md imports after 262144 bytes") {
+		t.Errorf("%q %q", c.Broken, c.Protected)
+	}
+}
+
 // TestProgramsOfPathAreLaw: the PATH that counts is the daemon's.
 func TestProgramsOfPathAreLaw(t *testing.T) {
 	b := newBench(t, strings.Replace(plainSpec, "level: human", "level: auto, run: [lintx]", 1))
