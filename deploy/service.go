@@ -65,7 +65,7 @@ func Open(opt Options) (*Service, error) {
 			return nil, fault.New("omit --system", "a service for the whole machine on macOS: %w", ErrNoManager)
 		}
 	default:
-		return nil, fault.New("run `sluice daemon` under your own service manager", "this machine has %s: %w", platform,
+		return nil, fault.New("run `sluice daemon` under your own service manager", "%s runs this machine: %w", platform,
 			ErrNoManager)
 	}
 	if !opt.System && !s.launchd {

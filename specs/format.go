@@ -2,20 +2,16 @@ package specs
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 )
 
-// errLayout turns a bug into an error: formatting must never change the meaning.
-var errLayout = errors.New("specs: the file was left as it is: formatting it would have changed its meaning")
-
 // Format returns a spec in its canonical layout: two spaces per level, one after each key, dash and
 // comma, at least two before a comment, one empty line between sections, steps and gates, and LF
 // line ends. The author's choices stay: the order of keys, comments, quotes, and which lists and
-// mappings are on one line. For invalid YAML it returns a Fault as the error.
+// mappings are on one line. Every error is a Fault.
 func Format(src []byte) ([]byte, error) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	src = bytes.ReplaceAll(src, []byte("\r\n"), []byte("\n"))
@@ -36,7 +32,7 @@ func Format(src []byte) ([]byte, error) {
 			return out, nil
 		}
 	}
-	return nil, errLayout
+	return nil, Fault{Line: 1, Col: 1, Message: "left as it is: formatting would have changed its meaning"}
 }
 
 // arrangement is where each line of a file goes.

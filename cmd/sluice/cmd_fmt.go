@@ -86,7 +86,7 @@ func formatSpec(a *app, f string, check bool) (differs bool, err error) {
 	}
 	out, err := specs.Format(src)
 	if err != nil {
-		return false, fault.Failed("fix it first: `sluice validate` reports the faults", "%s: %s", layout.ShortPath(f), err)
+		return false, fault.Failed("fix it first: `sluice validate` reports the faults", "%s:%s", layout.ShortPath(f), err)
 	}
 	if bytes.Equal(src, out) {
 		return false, nil

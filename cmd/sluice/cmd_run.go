@@ -43,9 +43,7 @@ meanwhile. Ctrl-C pauses the run and prints how to continue.
 			if err != nil {
 				return err
 			}
-			if len(args) == 1 {
-				o.workflow = args[0]
-			} else if o.workflow, err = workflows.Only(p); err != nil {
+			if err := o.name(p, args); err != nil {
 				return err
 			}
 			return runHere(cmd.Context(), a, p, o)

@@ -42,6 +42,16 @@ func (o *order) flags(cmd *cobra.Command) {
 	cmd.Flags().Lookup("stub").NoOptDefVal = workflows.UsualScript
 }
 
+// name sets the workflow: the first of args, else the repo's only one.
+func (o *order) name(p *workspace.Workspace, args []string) (err error) {
+	if len(args) > 0 {
+		o.workflow = args[0]
+		return nil
+	}
+	o.workflow, err = workflows.Only(p)
+	return err
+}
+
 // ofNewRuns refuses flags for new runs if an existing run is to continue.
 func (o *order) ofNewRuns(run string) error {
 	flag := ""
@@ -63,19 +73,26 @@ func startCommand(a *app) *cobra.Command {
 	var o order
 	var wait bool
 	cmd := &cobra.Command{
-		Use:   "start WORKFLOW",
+		Use:   "start [WORKFLOW]",
 		Short: "have the daemon start a run and print its id",
-		Long: `The run continues in the background. With --wait the command returns when it has ended, with the
-exit codes of run. --timeout limits the wait and exits 4.`,
+		Long: `The run continues in the background. A repo's only workflow need not be named. With --wait the
+command returns when the run has ended, with the exit codes of run. --timeout limits the wait and
+exits 4.`,
 		Example: "sluice start gated-pipeline --var task=\"an index\"\nsluice start phase-4 --var goal=\"faster search\" " +
 			"--wait --timeout 2h",
-		Args: console.Between(1, 1),
+		Args: console.Between(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.workflow = args[0]
 			if o.timeout > 0 && !wait {
 				return fault.Misused("add --wait", "--timeout needs --wait")
 			}
-			return startRun(cmd.Context(), a, o, wait)
+			p, err := a.place(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := o.name(p, args); err != nil {
+				return err
+			}
+			return startRun(cmd.Context(), a, p, o, wait)
 		},
 	}
 	o.flags(cmd)
@@ -84,11 +101,7 @@ exit codes of run. --timeout limits the wait and exits 4.`,
 	return a.JSONFlag(cmd)
 }
 
-func startRun(ctx context.Context, a *app, o order, wait bool) error {
-	p, err := a.place(ctx)
-	if err != nil {
-		return err
-	}
+func startRun(ctx context.Context, a *app, p *workspace.Workspace, o order, wait bool) error {
 	ev, err := requestOf(ctx, a, p, o)
 	if err != nil {
 		return err

@@ -59,12 +59,28 @@ func Between(least, most int) cobra.PositionalArgs {
 		if len(args) >= least && (most < 0 || len(args) <= most) {
 			return nil
 		}
-		what := wanted(cmd, len(args)) + " is missing"
+		missing := wanted(cmd, len(args))
+		what, advice := missing+" is missing", "usage: "+cmd.UseLine()
 		if len(args) > least {
 			what = "unexpected argument: " + text.Line(args[most])
+		} else if list := lists(missing); list != "" {
+			advice += "; " + list
 		}
-		return fault.Misused("usage: "+cmd.UseLine(), "%s: %s", cmd.CommandPath(), what)
+		return fault.Misused(advice, "%s: %s", cmd.CommandPath(), what)
 	}
+}
+
+// lists says which command lists the values that an argument can have; empty if none does.
+func lists(argument string) string {
+	switch argument {
+	case "GATE":
+		return "`sluice inbox` lists the gates that wait"
+	case "GATE|STEP", "STEP":
+		return "`sluice status` lists steps and gates"
+	case "RUN":
+		return "`sluice ls` lists the runs; `last` is the newest"
+	}
+	return ""
 }
 
 // wanted is the n-th argument as the usage line names it.
