@@ -13,9 +13,9 @@ func inboxCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inbox",
 		Short: "list what waits for you in all repos",
-		Long: `Lists each gate that asks a person, each open veto window and each step on offer, with its place,
-its age, the reason and the command to type: below it, where the terminal has no room beside it.
-Repos that no process serves are read from their journals.`,
+		Long: `Lists each gate that asks a person, each open veto window, each step on offer and each paused run:
+its place, its age, the reason and the command to type. Repos that no process serves are read from
+their journals.`,
 		Example: "sluice inbox\nsluice inbox --here --json",
 		Args:    console.Between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -67,9 +67,9 @@ additions. Asks whether the service should run while you are logged out.`,
 		"sluice service restart\nsudo sluice service restart --system",
 		serviceOrder(a, "restarted", (*deploy.Service).Restart))
 	a.JSONFlag(sub("status", "show the state of the service",
-		`One of: running, degraded (a repo has a problem), crash-looping, starting, stopping, stopped, failed
-or not installed. Also shows whether it starts with the login or with the machine. Exits 0 only if
-it is running.`,
+		`Prints running, degraded (a repo has a problem), crash-looping, starting, stopping, stopped, failed
+or not installed, and whether the service starts with your login or with the machine. Exits 0 only
+if it is running.`,
 		"sluice service status\nsluice service status --json", a.serviceStatus))
 	ended := sub("ended", "end the remaining agents if the service was stopped on purpose",
 		"The unit runs this when the daemon has ended.", "sluice service ended", a.serviceEnded)

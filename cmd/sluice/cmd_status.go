@@ -15,8 +15,7 @@ func lsCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [TASKS.json]",
 		Short: "list the runs of this repo, or the tasks of a task file",
-		Long: `Prints one row per run, newest last: its state, progress and age, and what a live run waits for, cut
-where the terminal ends; sluice status has it whole.
+		Long: `Prints one row per run, newest last: its state, progress and age, and what a live run waits for.
 Without --all it shows the last ten ended runs only, and no ended runs of tasks.
 For a task file it lists the tasks by status, in the order they are taken, and what they wait for.`,
 		Example: "sluice ls\nsluice ls --json\nsluice ls to-do.json --status blocked",
