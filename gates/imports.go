@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Instructs reports whether an agent's program may read or start further files because a file of this name says so.
+// Instructs reports whether a file of this name can have an agent's program read or start other files.
 func Instructs(file string) bool {
 	switch path.Base(file) {
 	case "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", "QWEN.md":
@@ -29,8 +29,8 @@ func isSettings(file string) bool {
 }
 
 // Imports returns the files, and globs, that the text of a file has the program read or start: `@docs/rules.md` in a
-// CLAUDE.md and in what that imports; what settings name, such as the script of a hook. Of the words of settings some
-// are no files. They are named as from where the file is named.
+// CLAUDE.md and in what that imports; what settings name, such as the script of a hook. Some words of settings are no
+// files. All are named from where the file is named.
 func Imports(file, text string) (out []string) {
 	dir, names := path.Dir(file), []string{}
 	if isSettings(file) {
@@ -57,8 +57,8 @@ func Imports(file, text string) (out []string) {
 	return out
 }
 
-// words returns the words in the texts of settings that may be files, without a variable for their folder, and the
-// globs of `instructions`.
+// words returns the words of settings that may be files, without a variable for their folder, and the globs of
+// `instructions`.
 func words(settings string) (out []string) {
 	texts := regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|'[^'\n]*'`)
 	variable, file := regexp.MustCompile(`^\$\{?[A-Za-z_]+\}?/`), regexp.MustCompile(`^[\w./@+-]+$`)

@@ -9,7 +9,7 @@ import (
 	"sluice/internal/shells"
 )
 
-// maxTurn is how often a command's files are looked at for what they start in turn.
+// maxTurn is how many files of one command are read for what they start in turn.
 const maxTurn = 1000
 
 // source is a command with the files of the checkout that it starts.
@@ -37,8 +37,7 @@ type Unguarded struct {
 // ReadFile returns the first [shells.MaxFile] bytes of a file of the checkout, and whether it is there.
 type ReadFile func(file string) (text string, exists bool, err error)
 
-// Commands names what InTurn goes by: the same name, the same commands and outputs. It is "" if no command starts a
-// file of the checkout.
+// Commands returns a key of the commands and outputs that InTurn reads; "" if no command starts a file of the checkout.
 func (l Law) Commands() string {
 	if len(l.sources) == 0 {
 		return ""
@@ -50,8 +49,8 @@ func (l Law) Commands() string {
 	return strings.Join(all, "\x00")
 }
 
-// InTurn adds to the law what the files of its commands start in turn, if a shell runs it or a tool goes by it, and
-// returns it with the other files.
+// InTurn adds to the law what the files of its commands start in turn, if a shell runs it or a tool works by it. It
+// returns this and the other files.
 func (l *Law) InTurn(read ReadFile) (t Turn, err error) {
 	w := walk{law: l, read: read, files: map[string]*file{}, vars: map[string]string{}}
 	others := make([]Unguarded, len(l.sources))
@@ -92,7 +91,7 @@ type file struct {
 	known  string // what a shell runs of it, and the turn has
 }
 
-// from follows a command. It returns the files that no shell runs.
+// from follows a command, and returns the files that no shell runs.
 func (w *walk) from(s source) (others []string, err error) {
 	words := map[string]bool{}
 	for _, word := range s.words {
@@ -128,7 +127,7 @@ func (w *walk) from(s source) (others []string, err error) {
 	return others, nil
 }
 
-// open returns what a shell runs of a file, and whether that is there.
+// open returns what a shell runs of a file, and whether the file exists.
 func (w *walk) open(name string, words map[string]bool) (string, bool, error) {
 	f := w.files[name]
 	if f == nil {
@@ -145,8 +144,8 @@ func (w *walk) open(name string, words map[string]bool) (string, bool, error) {
 	return shells.TextOf(name, f.text, words, w.vars), f.exists, nil
 }
 
-// follow adds what a shell runs of a file to the turn, and its words to those of the command. It returns what is
-// started: where that is from is not known, so it may be beside the file too.
+// follow adds what a shell runs of a file to the turn, and its words to the command's. It returns the started files.
+// The folder where the text runs is unknown, so each may be beside the file too.
 func (w *walk) follow(name, text string, words map[string]bool) (files []string) {
 	started := shells.Script(text)
 	if f := w.files[name]; f.known != text { // several commands may start it
@@ -189,8 +188,8 @@ func (l *Law) Add(t Turn) {
 	}
 }
 
-// isWork reports whether a script that is started in turn is what is judged: an output of a step, or a test by its
-// name, as tests in other languages are.
+// isWork reports whether a script started in turn is judged rather than judging: an output of a step, or a test by its
+// name.
 func (l Law) isWork(name string) bool {
 	base := strings.TrimSuffix(path.Base(name), path.Ext(name))
 	return l.work[name] || strings.HasPrefix(base, "test_") || strings.HasSuffix(base, "_test") ||

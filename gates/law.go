@@ -19,8 +19,8 @@ func lawGlobs() []string {
 	return []string{".workflow/specs/**", ".workflow/prompts/**", ".workflow/schemas/**", ".workflow/config.yaml"}
 }
 
-// lawNames are files and folders that do so wherever they are: for git, or for later agents, whose
-// programs take instructions, hooks and the address of the model from them, and what a search leaves out.
+// lawNames are files and folders that do so in any folder: git reads them, or agents' programs take instructions,
+// hooks, the model's address, or what a search leaves out from them.
 func lawNames() []string {
 	return []string{".gitattributes", ".gitmodules", ".gitignore", ".lfsconfig",
 		".ignore", ".rgignore", ".geminiignore", ".qwenignore",
@@ -30,7 +30,7 @@ func lawNames() []string {
 		"GEMINI.md", ".gemini", "QWEN.md", ".qwen"}
 }
 
-// pushStarts are what a forge runs of a branch that is pushed there, from the top of the checkout.
+// pushStarts are the files that start something at a forge when their branch is pushed, from the top of the checkout.
 func pushStarts() []string {
 	return []string{".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".semaphore/", ".woodpecker/",
 		".tekton/", ".teamcity/", ".travis.yml", ".cirrus.yml", ".cirrus.star", ".drone.yml", ".woodpecker.yml",
@@ -42,7 +42,7 @@ func pushStarts() []string {
 // maxProtected is the most protected files that a check names.
 const maxProtected = 100
 
-// Bases are the folders from which a changed file may be named.
+// Bases are the folders from which a changed file can be named.
 type Bases struct {
 	Root string // of the repo
 	Top  string // of the checkout
@@ -122,7 +122,7 @@ func (s *started) imports(folder string) {
 	s.modules[folder] = true
 }
 
-// reach notes the folders above a file or folder.
+// reach records the folders above a file or folder.
 func (s *started) reach(name string) {
 	if s.files == nil {
 		s.files, s.above, s.modules = map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -152,8 +152,8 @@ func (s *started) add(j Bases, files []string) {
 	}
 }
 
-// Places returns where a file that a command names may be, relative to the top of the checkout. A
-// file named in the root also means the one in the checkout, which has the root's future content.
+// Places returns the paths, from the top of the checkout, of a file that a command names. A file named in the root is
+// also the one at the same path in the checkout, which the root will get.
 func (j Bases) Places(file string) []string {
 	return slices.DeleteFunc(j.places(file), func(at string) bool { return at == "." })
 }
@@ -240,8 +240,8 @@ func (l *Law) starts(where string, argv []string, vars shells.Vars) {
 	}
 }
 
-// include adds files that are started, with what the programs of that command find by themselves. It returns the files
-// and those programs that PATH may find in the checkout.
+// include adds started files, with what the command's programs find by themselves. It returns the files and those
+// programs that PATH may find in the checkout.
 func (l *Law) include(s shells.Started, files []string) []string {
 	files = slices.Clip(files) // the caller's stay as they are
 	for _, dir := range filepath.SplitList(l.at.Path) {
@@ -279,8 +279,8 @@ func (l Law) Has(file string) (is, program bool) {
 	return program, program
 }
 
-// HasBeside is Has for a file that git may ignore: what tools find in any folder counts in commits alone, as the
-// dependencies that a setup installs have such files by the thousand.
+// HasBeside is Has for a file that git may ignore. There, what tools find in any folder does not count: the
+// dependencies that a setup installs have thousands of such files.
 func (l Law) HasBeside(file string) (is, program bool) {
 	for part := range strings.SplitSeq(file, "/") {
 		if slices.Contains(l.names, part) {
@@ -297,7 +297,7 @@ func (l Law) HasBeside(file string) (is, program bool) {
 	return program, program
 }
 
-// MayDecide reports whether a file, which git may ignore, is law or, if it is a link, can have law behind it.
+// MayDecide reports whether a file, which git may ignore, is law, or a link that can have law behind it.
 func (l Law) MayDecide(file string) bool {
 	is, _ := l.HasBeside(file)
 	return is || l.Above(file)

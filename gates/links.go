@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// MaxHops is the most links that lead one to another.
+// MaxHops is the longest chain of links that is followed.
 const MaxHops = 10
 
 // Follow adds to the law what its links lead to: if ci leads to tools/ci, then ci/gate.sh is tools/ci/gate.sh. target
-// returns what is written in a link, or "" for one that the work changed, which is law itself if law can lie behind it.
-// Where a link leads out of the checkout, or in a circle, what it means is unknown.
+// returns the text of a link, or "" for one that the work changed: that link is law if law can be behind it. A link
+// that leads out of the checkout, or in a circle, is unknown.
 func (l *Law) Follow(links []string, target func(link string) (string, error)) error {
 	for range MaxHops {
 		before := l.size()
@@ -47,7 +47,7 @@ func (l *Law) Follow(links []string, target func(link string) (string, error)) e
 	return nil
 }
 
-// behind returns where a link leads, from the top of the checkout; nothing if that is out of it, or cannot be told.
+// behind returns where a link leads, from the top of the checkout; nothing if that is outside or unknown.
 func (j Bases) behind(link, written string) (out []string) {
 	if path.IsAbs(written) {
 		return j.Places(written)
@@ -60,7 +60,7 @@ func (j Bases) behind(link, written string) (out []string) {
 	return out
 }
 
-// lead adds what is law at a link as it is where that leads.
+// lead adds the law at a link again, at the place where the link leads.
 func (l *Law) lead(link, to string, is, program bool) {
 	for _, s := range []*started{&l.settings, &l.programs} {
 		s.through(link, to)
@@ -83,7 +83,7 @@ func (l Law) ruled(glob string) bool {
 	return slices.ContainsFunc(l.rules, func(r rule) bool { return r.glob == glob })
 }
 
-// Above reports whether law can lie in a folder, or behind a link in its place.
+// Above reports whether law can be in a folder, or behind a link in its place.
 func (l Law) Above(dir string) bool {
 	if l.settings.above[dir] || l.programs.above[dir] || l.programs.replaces(dir+"/__init__.py") {
 		return true
@@ -98,7 +98,7 @@ func (l Law) Above(dir string) bool {
 	})
 }
 
-// leads returns what is left of a glob behind a folder that its first parts name.
+// leads returns the rest of a glob whose first parts match a folder.
 func leads(glob, dir string) (rest string, ok bool) {
 	parts, n := strings.Split(path.Clean(glob), "/"), strings.Count(dir, "/")+1
 	if n >= len(parts) || slices.Contains(parts[:n], "**") {
@@ -107,7 +107,7 @@ func leads(glob, dir string) (rest string, ok bool) {
 	return strings.Join(parts[n:], "/"), Matches(strings.Join(parts[:n], "/"), dir)
 }
 
-// through adds what lies behind a link as it is where that leads.
+// through adds what is behind a link again, at the place where the link leads.
 func (s *started) through(link, to string) {
 	for _, name := range slices.Concat(slices.Sorted(maps.Keys(s.files)), s.folders) {
 		if rest, ok := strings.CutPrefix(name, link+"/"); ok && rest != "" {

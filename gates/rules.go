@@ -8,11 +8,11 @@ import (
 	"sluice/internal/layout"
 )
 
-// view is how files, named from the top of the checkout, are named from another folder: by what comes before them, or
-// without the folder's own name.
+// view turns a file's name from the top of the checkout into its name from another folder: with a prefix, or without
+// the folder's own name.
 type view struct{ before, without string }
 
-// name returns a file's name, if the folder has it.
+// name returns a file's name, if it is in the folder.
 func (v view) name(file string) (string, bool) {
 	rest, inside := strings.CutPrefix(file, v.without)
 	return v.before + rest, inside && rest != ""
@@ -25,7 +25,7 @@ type rule struct {
 	start string // how every file begins that it can match, named from the top
 }
 
-// views returns how files are named from Root and Dir, but as from Top.
+// views returns the views from Root and Dir.
 func (j Bases) views() []view {
 	out := []view{{}}
 	for _, base := range []string{j.Root, j.Dir} {

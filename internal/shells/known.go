@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// tools are those that criteria and gates name often. What their files start in turn is not looked for.
+// tools are the programs that criteria and gates name often.
 func tools() []tool {
 	npm := []string{"package.json", ".npmrc"} // below: the packages of a workspace
 	return []tool{
@@ -79,7 +79,8 @@ func pythonTools() []tool {
 	}
 }
 
-// builders are the tools of languages that are compiled: they build and test all parts of a project, each by its files.
+// builders are the build tools of compiled languages. They build and test every part of a project, by that part's
+// files.
 func builders() []tool {
 	return []tool{
 		{names: []string{"go", "gotestsum", "ginkgo"}, files: []string{"go.mod", "go.work", "vendor/modules.txt"},
@@ -124,7 +125,7 @@ func builders() []tool {
 	}
 }
 
-// linters are the tools that judge sources and go by settings.
+// linters judge sources by their settings.
 func linters() []tool {
 	return []tool{
 		{names: []string{"golangci-lint"}, below: true,
@@ -184,7 +185,7 @@ func linters() []tool {
 	}
 }
 
-// scanners are the tools that look for secrets and weaknesses: a file that ignores a finding hides it.
+// scanners look for secrets and weaknesses. Their files can hide a finding.
 func scanners() []tool {
 	return []tool{
 		{names: []string{"gitleaks"}, files: []string{".gitleaks.toml", ".gitleaksignore"},
@@ -202,7 +203,7 @@ func scanners() []tool {
 	}
 }
 
-// agentPrograms are agents that sluice has no format for, with their settings and instructions, by their documentation.
+// agentPrograms are agents without a format of ours, with the settings and instructions that their documentation names.
 func agentPrograms() []tool {
 	return []tool{
 		{names: []string{"aider"}, files: []string{".aider.conf.yml", ".aider.model.settings.yml",
@@ -269,7 +270,7 @@ func webTools() []tool {
 	}
 }
 
-// readers are programs that run no file of those that their arguments name.
+// readers are programs that run none of the files that their arguments name.
 func readers() []string {
 	return strings.Fields(`[ [[ alias ar b2sum basename bat break cat cc chgrp chmod chown cksum clang
 		clang++ cmp column comm continue cp csplit curl cut date delta df diff dirname du echo egrep envsubst
@@ -281,14 +282,14 @@ func readers() []string {
 		unxz unzip wait wc wget which who whoami xmllint xsltproc xxd xz xzcat yes zcat zip zstd`)
 }
 
-// isScript reports whether a file's name ends as those of scripts do.
+// isScript reports whether a file's name ends like a script's.
 func isScript(name string) bool {
 	return slices.Contains(strings.Fields(`.awk .bash .bats .cjs .clj .coffee .cr .cts .dart .el .exe .exp .exs .fish
 		.groovy .hs .jar .jl .js .jsh .jsx .ksh .kts .lisp .lua .m4 .mjs .ml .mts .nim .nu .php .pl .ps1 .py .pyz
 		.r .R .rb .rego .rkt .robot .sc .scala .scm .sh .sql .swift .tcl .ts .tsx .wasm .zig .zsh`), path.Ext(name))
 }
 
-// named returns the names that a tool's settings may have, by their format.
+// named returns the names of a tool's settings file, one for each format.
 func named(base string, endings ...string) (out []string) {
 	for _, e := range endings {
 		out = append(out, base+"."+e)

@@ -2,16 +2,16 @@ package shells
 
 import "strings"
 
-// hole stands in a word for what only the shell will know: a variable, a substitution, a glob.
+// hole marks, in a word, what only the shell knows: a variable, a substitution, a glob.
 const hole = '\x00'
 
-// line is one simple command of a text.
+// line is a simple command of a shell text.
 type line struct {
 	words []string
 	from  string // the file that its input is redirected from; "" = none
 }
 
-// lexer takes a shell's text apart. What it does not know it reads as more commands than there are, never as fewer.
+// lexer splits a shell text into commands. In doubt it finds too many commands, never too few.
 type lexer struct {
 	text  []rune
 	at    int
@@ -28,16 +28,16 @@ type lexer struct {
 	pattern int // of a case: where the words before its ) begin among the lines; 0 = there is none
 }
 
-// document is a here-document whose text comes after the line.
+// document is a here-document whose text follows after the line.
 type document struct {
 	end   string
 	plain bool // nothing in it is expanded
 }
 
-// maxDepth bounds substitutions within one another; beyond it a text counts as one that cannot be told.
+// maxDepth bounds nested substitutions. A deeper text counts as unknown.
 const maxDepth = 20
 
-// lex returns the simple commands of a text, those of its substitutions too. ok is false where they lie too deep.
+// lex returns the simple commands of a text, with those of its substitutions. ok is false if they are nested too deep.
 func lex(text string, vars Vars, depth int) (lines []line, ok bool) {
 	l := &lexer{text: []rune(strings.ReplaceAll(text, string(hole), "?")), depth: depth, vars: vars}
 	if depth > maxDepth {
@@ -110,7 +110,7 @@ func (l *lexer) step() bool {
 	return true
 }
 
-// globbed is a rune of a glob as it stands in a word; [ alone is the command.
+// globbed returns how a rune of a glob appears in a word; a [ alone is the command.
 func globbed(r, next rune) rune {
 	if r == '[' && (next == ' ' || next == '[' || next == 0) {
 		return r
@@ -222,7 +222,7 @@ func (l *lexer) substitution(inner string) bool {
 	return ok
 }
 
-// until reads what lies up to the next such rune.
+// until reads up to the next end, and skips it.
 func (l *lexer) until(end rune) string {
 	var b strings.Builder
 	for l.at++; l.at < len(l.text) && l.text[l.at] != end; l.at++ {
@@ -235,7 +235,7 @@ func (l *lexer) until(end rune) string {
 	return b.String()
 }
 
-// balanced reads from an opening rune to the one that closes it.
+// balanced reads from an opening rune to its closing one.
 func (l *lexer) balanced(open, end rune) string {
 	from, depth := l.at+1, 0
 	for quote := rune(0); l.at < len(l.text); l.at++ {
@@ -260,7 +260,7 @@ func (l *lexer) balanced(open, end rune) string {
 	return string(l.text[min(from, len(l.text)):])
 }
 
-// redirect reads an operator of redirection; the word behind it follows.
+// redirect reads the operator of a redirection, not the word after it.
 func (l *lexer) redirect() bool {
 	if strings.Trim(l.word.String(), "0123456789") == "" {
 		l.word.Reset() // 2>file
@@ -317,7 +317,7 @@ func (l *lexer) endLine() {
 	l.now = line{}
 }
 
-// group tells the patterns of a case from commands: what stands before a ) that closes nothing.
+// group drops the patterns of a case, which end with a ) that closes nothing.
 func (l *lexer) group(r rune) {
 	switch {
 	case r == '(':
@@ -331,7 +331,7 @@ func (l *lexer) group(r rune) {
 	}
 }
 
-// skipDocuments passes over the texts of here-documents, but for the commands in them.
+// skipDocuments skips the texts of here-documents, except the commands in them.
 func (l *lexer) skipDocuments() bool {
 	ok := true
 	for _, d := range l.docs {

@@ -2,20 +2,20 @@ package shells
 
 import "strings"
 
-// ModuleEnds returns how the file of a Python module ends after the module's name. An extension (.so) may also have the
-// name of what it was built for: x.cpython-313-x86_64-linux-gnu.so.
+// ModuleEnds returns the endings that a Python module's file can have. An extension's ending may also name its
+// platform: x.cpython-313-x86_64-linux-gnu.so.
 func ModuleEnds() [6]string {
 	return [...]string{".py", ".pyc", ".so", "/__init__.py", "/__init__.pyc", "/__init__.so"}
 }
 
-// OwnModule reports whether a module is of Python's own library, or of the tools that test and check with what these
-// import. A file of that name in the folder of a script comes before them.
+// OwnModule reports whether a module belongs to Python's own library, or to tools that test and check, or to what these
+// import. A file of that name beside a script replaces it.
 func OwnModule(name string) bool {
 	return !strings.Contains(name, " ") && strings.Contains(ownModules+toolModules, " "+name+" ")
 }
 
-// toolModules are those of pytest and its common plugins, of coverage, linters, type checkers and runners, and of
-// libraries that checks often read files with, as their packages list what they need.
+// toolModules belong to pytest and its common plugins, coverage, linters, type checkers and runners, to libraries by
+// which checks often read files, and to what their packages require.
 const toolModules = " " +
 	"_pytest _yaml allure allure_pytest annotated_types anyio argcomplete asgiref astroid attr attrs bandit " +
 	"behave black blib2to3 build cachetools certifi cfgv chardet charset_normalizer click colorama colorlog " +
@@ -29,8 +29,8 @@ const toolModules = " " +
 	"six snowballstemmer sortedcontainers sqlparse stevedore syrupy testtools toml tomli tomli_w tomlkit tox " +
 	"twisted typing_extensions urllib3 virtualenv wheel xdist yaml zipp zope "
 
-// ownModules are those of CPython 3.9 to 3.14 (sys.stdlib_module_names), without those that are built into the program
-// everywhere or are for one system only.
+// ownModules are the modules of CPython 3.9 to 3.14 (sys.stdlib_module_names), without those that are built in
+// everywhere or exist on one system only.
 const ownModules = " " +
 	"__future__ _ast_unparse _asyncio _bisect _blake2 _bootlocale _bz2 _codecs_cn _codecs_hk _codecs_iso2022 " +
 	"_codecs_jp _codecs_kr _codecs_tw _collections_abc _colorize _compat_pickle _compression _contextvars _crypt " +

@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// recipe is what a name of a Makefile, a justfile or a package.json runs.
+// recipe is what a target of a Makefile, justfile or package.json runs.
 type recipe struct {
 	text  string   // shell
 	needs []string // names that run with it
@@ -20,19 +20,20 @@ type recipe struct {
 // includes is the key of a Makefile's include lines.
 const includes = " "
 
-// MaxFile is how much of a file [TextOf] needs, in bytes.
+// MaxFile is how many bytes of a file [TextOf] reads.
 const MaxFile = 1 << 20
 
-// Words returns what a shell text may give make or npm as the name of a target.
+// Words returns the words of a shell text that may name a target for make or npm.
 func Words(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || strings.ContainsRune(";&|()<>'\"`", r)
 	})
 }
 
-// TextOf returns what a shell runs of a file: all of a shell script; of a Makefile, a justfile or a package.json, the
-// targets among the words of a command, with what these need; nothing of other files. Where a word or what is needed
-// is not known ($X), or no word is a target, that is all of a Makefile or justfile. vars are what all of them assign.
+// TextOf returns the part of a file that a shell runs: all of a shell script; of a Makefile, justfile or package.json
+// the targets among a command's words, with those that they need; nothing of other files. If a word or a need is
+// unknown ($X), or no word is a target, that is all of a Makefile or justfile. vars are the values that all Makefiles
+// and justfiles assign.
 func TextOf(file, text string, words map[string]bool, vars map[string]string) string {
 	if first, _, _ := strings.Cut(text, "\n"); path.Ext(file) == ".sh" || shebang().MatchString(first) {
 		return text
@@ -149,7 +150,7 @@ func filled(text string, vars map[string]string) string {
 }
 
 // targets returns the rules of a Makefile or justfile, as far as they can be read without make. A line that begins with
-// one of the blanks is of a recipe.
+// one of the blanks belongs to a recipe.
 func targets(text, blanks string) map[string]*recipe {
 	all := map[string]*recipe{includes: {}}
 	var of []*recipe
@@ -198,7 +199,7 @@ func targets(text, blanks string) map[string]*recipe {
 	return all
 }
 
-// shellOf returns what make gives the shell for a line of a recipe, but for most of make's own variables.
+// shellOf returns what make gives the shell for a line of a recipe. It replaces few of make's own variables.
 func shellOf(command string) string {
 	r := strings.NewReplacer("$$", "$", "$(MAKE)", "make", "${MAKE}", "make", "$(shell ", "$(",
 		"$(wildcard ", "$(ls ", "$<", "$1", "$^", "$1")

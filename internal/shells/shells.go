@@ -1,4 +1,6 @@
-// Package shells knows which arguments of a command a shell, or another interpreter, runs as code. It is pure.
+// Package shells reads commands without running them: which arguments are code ([CodeArgs]), and which files of a repo
+// a command starts ([Starts], [TextOf]). In doubt it returns more files, or says that a command cannot be known
+// (Started.Unknown). It is pure.
 package shells
 
 import (
@@ -7,7 +9,7 @@ import (
 	"strings"
 )
 
-// interpreter is how a program takes a text of its language as an argument.
+// interpreter is a program that runs an argument as code, and how it takes it.
 type interpreter struct {
 	names    []string
 	letters  string   // short options before such a text: -c, also within -lc
@@ -21,7 +23,7 @@ type interpreter struct {
 	through  bool     // an operand before the option does not end the options (su NAME -c TEXT)
 }
 
-// interpreters are the programs of which an argument is run as code.
+// interpreters are the programs that run an argument as code.
 func interpreters() []interpreter {
 	return []interpreter{
 		{names: []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "fish", "csh", "tcsh", "rbash"}, letters: "c",
@@ -46,12 +48,11 @@ func interpreters() []interpreter {
 	}
 }
 
-// maxArgs is beyond the last argument of any command.
+// maxArgs is more than any command's arguments.
 const maxArgs = 1 << 30
 
-// CodeArgs returns the places of the arguments that a program parses as code: the text of `sh -c`,
-// also behind env, timeout and the like, and of python -c, node -e, perl -e and ruby -e. A program
-// whose name is a value may be a shell.
+// CodeArgs returns the indexes of the arguments that a program runs as code: the text of `sh -c`, also after env,
+// timeout and the like, and of python -c, node -e, perl -e and ruby -e. A program whose name is a value may be a shell.
 func CodeArgs(argv []string) []int {
 	var out []int
 	for i, arg := range argv {
@@ -69,7 +70,7 @@ func CodeArgs(argv []string) []int {
 	return slices.Compact(out)
 }
 
-// code finds the texts among the arguments from i on.
+// code returns the indexes of code among the arguments from i on.
 func (in interpreter) code(argv []string, i int) (out []int) {
 	waits := false // the option was there; the next operand is the text
 	for ; i < len(argv); i++ {
@@ -103,13 +104,13 @@ func (in interpreter) code(argv []string, i int) (out []int) {
 	return inRange(out, len(argv))
 }
 
-// inRange leaves out a place behind the last argument.
+// inRange drops an index after the last argument.
 func inRange(out []int, n int) []int {
 	return slices.DeleteFunc(out, func(i int) bool { return i >= n })
 }
 
-// cluster reads short options that stand together. at is the place of the text, -1 for none; next
-// the last argument that they take.
+// cluster reads joined short options. at is the index of the code, -1 for none; next is the last argument that they
+// take.
 func (in interpreter) cluster(arg string, i int) (at, next int) {
 	for k, c := range arg[1:] {
 		rest := arg[1+k+1:]

@@ -7,25 +7,26 @@ import (
 	"strings"
 )
 
-// Started is what a command starts, as far as its text says.
+// Started is what a command starts, as far as its text shows.
 type Started struct {
-	// Files are paths from where the command runs: programs, scripts, and what a well-known tool goes by. One that begins
-	// with **/ lies in a folder that is not known; one that ends with /** is all of a folder. Absolute ones stay so.
+	// Files are programs, scripts, and the files by which a well-known tool works, relative to where the command runs,
+	// or absolute. **/ at the start is an unknown folder; /** at the end is all of a folder.
 	Files []string
-	// Settings are those of Files that a well-known tool goes by.
+	// Settings are those of Files by which a well-known tool works.
 	Settings []string
-	// Below are names of files that count in any folder of the work: a tool finds them by itself. * is any text; one that
-	// ends with /** is all of a folder.
+	// Below are names of files that a tool finds by itself in any folder of the work. * is any text; /** at the end is
+	// all of a folder.
 	Below []string
-	// Modules are folders in which Python looks for a module before it does so in its own library ([OwnModule]).
+	// Modules are folders in which Python looks for modules before its own library ([OwnModule]).
 	Modules []string
-	// Programs are names without a folder: PATH says which files they are.
+	// Programs are names that PATH resolves.
 	Programs []string
 	// Folders are those named in a script that starts something unknown.
 	Folders []string
-	// Unknown is the first thing of which it cannot be told what it runs; "" = all can. Bound is the first limit that was
-	// hit.
-	Unknown, Bound string
+	// Unknown is the first part of the command of which nobody can say what it runs; "" = none.
+	Unknown string
+	// Bound is the first limit that was hit; "" = none.
+	Bound string
 }
 
 // Bounds of what is looked at.
@@ -37,8 +38,7 @@ const (
 	maxValues = 50 // of a script's variable
 )
 
-// Starts returns what an argument list starts. In an argument, ${{ … }} stands for what is not
-// known yet, but a var that vars has.
+// Starts returns what an argument list starts. A ${{ … }} in an argument is unknown, unless vars has its value.
 func Starts(argv []string, vars Vars) Started {
 	s := &starts{dirs: []string{"."}, vars: vars}
 	words := make([]string, len(argv))
@@ -107,7 +107,7 @@ func (s *starts) text(text string, depth int) {
 	}
 }
 
-// file adds a file as a command names it.
+// file adds a file by the name that a command gives it.
 func (s *starts) file(name string) {
 	for _, at := range s.places(name) {
 		if len(s.Files) >= maxFiles {
@@ -120,13 +120,13 @@ func (s *starts) file(name string) {
 	}
 }
 
-// setting adds a file that a tool goes by.
+// setting adds a file by which a tool works.
 func (s *starts) setting(name string) {
 	s.file(name)
 	s.Settings = append(s.Settings, s.places(name)...)
 }
 
-// places returns where a file may be that a command names.
+// places returns the paths that a file named by a command can have.
 func (s *starts) places(name string) (out []string) {
 	before, rest, open := strings.Cut(name, string(hole))
 	switch {
@@ -151,7 +151,7 @@ func (s *starts) places(name string) (out []string) {
 	return out
 }
 
-// program adds a program as a command names it.
+// program adds a program by the name that a command gives it.
 func (s *starts) program(name string) {
 	switch {
 	case strings.Contains(name, "/") || strings.ContainsRune(name, hole):
@@ -172,7 +172,7 @@ func (s *starts) folder(name string) {
 	}
 }
 
-// enter notes that later commands may run in another folder.
+// enter records that later commands may run in another folder.
 func (s *starts) enter(dir string) {
 	if dir == "" || strings.HasPrefix(dir, "~") {
 		return
@@ -194,7 +194,7 @@ func (s *starts) enter(dir string) {
 	}
 }
 
-// command looks at one simple command.
+// command adds what one simple command starts.
 func (s *starts) command(l line, depth int) {
 	words := s.unwrapped(l.words, depth)
 	if len(words) == 0 {
@@ -248,7 +248,7 @@ func (s *starts) command(l line, depth int) {
 	}
 }
 
-// assigned looks at NAME=VALUE before a command: by some names programs are found, or files that run first.
+// assigned adds what NAME=VALUE before a command changes: where programs are found, or files that run first.
 func (s *starts) assigned(word string) {
 	name, value, ok := strings.Cut(word, "=")
 	if !ok {
@@ -272,7 +272,7 @@ func (s *starts) assigned(word string) {
 	}
 }
 
-// found looks at what find starts.
+// found adds what find starts.
 func (s *starts) found(args []string, depth int) {
 	for i, a := range args {
 		if !slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, a) {
@@ -320,8 +320,7 @@ func wrappers() []wrapper {
 	}
 }
 
-// unwrapped returns the words of the command itself, without assignments, keywords and programs
-// that only start another one.
+// unwrapped returns the words of the command itself, without assignments, keywords and wrappers.
 func (s *starts) unwrapped(words []string, depth int) []string {
 	for len(words) > 0 {
 		word := words[0]
@@ -370,7 +369,7 @@ func (s *starts) unwrapped(words []string, depth int) []string {
 	return words
 }
 
-// firstOperand is the place of the first argument that is neither option nor assignment.
+// firstOperand returns the index of the first argument that is neither an option nor an assignment.
 func firstOperand(words []string) int {
 	for i, w := range words[1:] {
 		if !strings.HasPrefix(w, "-") && !isAssignment(w) {

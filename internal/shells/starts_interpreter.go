@@ -15,7 +15,7 @@ func interpreterOf(names ...string) (interpreter, bool) {
 	return interpreter{}, false
 }
 
-// interpreted looks at the script, module or code that an interpreter is given.
+// interpreted adds the script, module or code that an interpreter gets.
 func (s *starts) interpreted(in interpreter, name string, words []string, from string, depth int) {
 	shell := in.operand || in.names[0] == "su"
 	s.before(in, words[1:])
@@ -67,7 +67,7 @@ func (s *starts) interpreted(in interpreter, name string, words []string, from s
 	}
 }
 
-// script adds a script, and the files of a tool that it is: sh gradlew, php vendor/bin/phpunit.
+// script adds a script and, if it is a tool (sh gradlew, php vendor/bin/phpunit), the tool's files.
 func (s *starts) script(in interpreter, name string, args []string, depth int) {
 	s.loaded(in, name)
 	if t, ok := toolOf(strings.TrimSuffix(path.Base(name), path.Ext(name))); ok {
@@ -75,7 +75,7 @@ func (s *starts) script(in interpreter, name string, args []string, depth int) {
 	}
 }
 
-// loaded adds a file, and what an interpreter takes in its place if the name lacks its ending or is a folder's.
+// loaded adds a file, and what an interpreter loads if the name lacks its ending or is a folder's.
 func (s *starts) loaded(in interpreter, name string) {
 	s.file(name)
 	if path.Ext(name) == "" && !strings.ContainsRune(name, hole) {
@@ -85,14 +85,14 @@ func (s *starts) loaded(in interpreter, name string) {
 	}
 }
 
-// versionOnly reports whether options say all: node --test, python --version.
+// versionOnly reports whether options alone are a whole command: node --test, python --version.
 func versionOnly(options []string) bool {
 	return slices.ContainsFunc(options, func(o string) bool {
 		return o == "--version" || o == "-version" || o == "-V" || o == "-v" || o == "--help" || o == "--test"
 	})
 }
 
-// stdin is code that comes on the standard input.
+// stdin handles code that comes on standard input.
 func (s *starts) stdin(name, from string) {
 	if from == "" || from == string(hole) {
 		s.unknown("what %s reads from its input", name)
@@ -101,7 +101,7 @@ func (s *starts) stdin(name, from string) {
 	s.file(from)
 }
 
-// before adds what an interpreter reads before its script: its settings, what options name, and modules of Python.
+// before adds what an interpreter reads before its script: its settings, what options name, and Python's modules.
 func (s *starts) before(in interpreter, args []string) {
 	for _, f := range in.files {
 		s.file(f)
@@ -164,7 +164,7 @@ func (s *starts) replaceable(args []string) {
 	}
 }
 
-// imports notes a folder in which Python looks for modules first.
+// imports adds a folder in which Python looks for modules first.
 func (s *starts) imports(dir string) {
 	for _, at := range s.dirs {
 		if at = path.Join(at, dir); path.IsAbs(dir) {
@@ -176,7 +176,7 @@ func (s *starts) imports(dir string) {
 	}
 }
 
-// module adds the files of a Python module, which may lie in the folder that a command runs in.
+// module adds the files of a Python module, which may be in the folder where the command runs.
 func (s *starts) module(name string, args []string, depth int) {
 	if strings.ContainsRune(name, hole) {
 		s.unknown("which module %q is", name)
@@ -192,7 +192,7 @@ func (s *starts) module(name string, args []string, depth int) {
 	}
 }
 
-// inline adds what code that stands in the command itself takes from the repo: modules of Python, and paths in quotes.
+// inline adds what code in the command itself takes from the repo: Python modules, and paths in quotes.
 func (s *starts) inline(in interpreter, code string) {
 	if strings.ContainsRune(code, hole) {
 		s.unknown("what %s is given: %q", in.names[0], code)

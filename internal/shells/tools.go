@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// tool is a well-known program that goes by a file of the repo, and which.
+// tool is a well-known program that works by files of the repo, and which.
 type tool struct {
 	names []string
 	files []string // in the folder that it runs in; * in a name is any text
-	below bool     // it finds them in the folders below by itself too
-	file  []string // options before another such file
-	dir   []string // options before another folder
-	run   []string // subcommands behind which a command follows; "" = at once
-	as    string   // the program that reads what follows those
-	locks []string // files that say from where it installs what others name
-	paths []string // subcommands behind which a file or folder is run
-	named []string // options behind those before the name of a part of the project that is run
+	below bool     // it also finds them by itself in the folders below
+	file  []string // options that name another such file
+	dir   []string // options that name another folder
+	run   []string // subcommands before a command that it starts; "" = the command comes first
+	as    string   // the program that reads that command
+	locks []string // files that say from where it installs what files name
+	paths []string // subcommands before a file or folder that it runs
+	named []string // options after paths that name a part of the project, which it runs
 
 	scripts bool // its arguments may be scripts
 }
@@ -32,7 +32,7 @@ func toolOf(name string) (tool, bool) {
 	return tool{}, false
 }
 
-// tool adds the files that a well-known tool goes by, and the command behind it.
+// tool adds the files by which a well-known tool works, and the command that it starts.
 func (s *starts) tool(t tool, args []string, depth int) {
 	outer := slices.Clone(s.dirs)
 	for i, a := range args {
@@ -73,13 +73,13 @@ func (s *starts) tool(t tool, args []string, depth int) {
 	s.dirs = outer
 }
 
-// installs reports whether an argument has a package manager install what its lock file names; so does none for some.
+// installs reports whether an argument has a package manager install what its lock file names. Some do so without any.
 func installs(arg string) bool {
 	return slices.Contains([]string{"install", "i", "ci", "clean-install", "install-test", "it", "cit", "sync", "update"},
 		arg)
 }
 
-// scripts adds the arguments of a program that may be scripts which it runs. What is not known of them asks nothing.
+// scripts adds the arguments of an unknown program that may be its scripts. An unknown one of them asks nobody.
 func (s *starts) scripts(args []string) {
 	for _, a := range args {
 		if _, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(a, "-") {
@@ -94,7 +94,7 @@ func (s *starts) scripts(args []string) {
 	}
 }
 
-// option adds what an option of a tool names.
+// option adds the file that an option of a tool names.
 func (s *starts) option(t tool, a string, rest []string) {
 	option, value, joined := strings.Cut(a, "=")
 	if !joined && len(rest) > 0 {
@@ -115,7 +115,7 @@ func (s *starts) option(t tool, a string, rest []string) {
 	}
 }
 
-// behind looks at the command that a tool starts.
+// behind adds the command that a tool starts.
 func (s *starts) behind(t tool, args []string, depth int) {
 	for _, at := range operands(args) {
 		words := args[at:]
@@ -148,7 +148,7 @@ func (s *starts) sources(t tool, args []string) {
 	}
 }
 
-// operands returns where what follows options may begin: one behind an option may be its value.
+// operands returns the indexes of possible operands: one after an option may be its value.
 func operands(args []string) (out []int) {
 	for i, a := range args {
 		if strings.HasPrefix(a, "-") {

@@ -5,7 +5,7 @@ import "strings"
 // Vars are environment variables whose value is known.
 type Vars map[string]string
 
-// VarName is the environment variable that has a run's var.
+// VarName returns the environment variable of a run's var.
 func VarName(name string) string {
 	return "SLUICE_VAR_" + strings.Map(func(r rune) rune {
 		switch {
@@ -18,7 +18,7 @@ func VarName(name string) string {
 	}, name)
 }
 
-// filled replaces the expressions of a spec.
+// filled replaces the expressions of a spec by their values.
 func (v Vars) filled(a string) string {
 	a = strings.ReplaceAll(a, string(hole), "?")
 	for {
@@ -37,7 +37,7 @@ func (v Vars) filled(a string) string {
 	}
 }
 
-// known are variables whose value is given, is where commands run, or outside of the repo.
+// known returns a variable's value: a given one, the folder where commands run, or one outside the repo.
 func (v Vars) known(name string) (string, bool) {
 	if value, ok := v[name]; ok {
 		return strings.NewReplacer(string(hole), "?", "*", string(hole)).Replace(value), true
