@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 )
 
 func (SettingsTaken) FactKind() string    { return "settings_taken" }
@@ -121,100 +122,23 @@ func DecodeFact(raw []byte) (Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, known := range [...]struct {
-		kind string
-		read func(kind string, raw []byte) (Fact, error)
-	}{
-		{"settings_taken", read[SettingsTaken]},
-		{"run_started", read[RunStarted]},
-		{"run_began", read[RunBegan]},
-		{"needs_met", read[NeedsMet]},
-		{"step_started", read[StepStarted]},
-		{"step_skipped", read[StepSkipped]},
-		{"step_launched", read[StepLaunched]},
-		{"step_claimed", read[StepClaimed]},
-		{"grace_began", read[GraceBegan]},
-		{"step_signalled", read[StepSignalled]},
-		{"stop_ordered", read[StopOrdered]},
-		{"clock_held", read[ClockHeld]},
-		{"clock_begun", read[ClockBegun]},
-		{"deadline_moved", read[DeadlineMoved]},
-		{"clock_shifted", read[ClockShifted]},
-		{"time_lost", read[TimeLost]},
-		{"process_gone", read[ProcessGone]},
-		{"usage_counted", read[UsageCounted]},
-		{"budget_neared", read[BudgetNeared]},
-		{"budget_lifted", read[BudgetLifted]},
-		{"day_budget_neared", read[DayBudgetNeared]},
-		{"note_taken", read[NoteTaken]},
-		{"step_held", read[StepHeld]},
-		{"step_handed_back", read[StepHandedBack]},
-		{"step_relaunched", read[StepRelaunched]},
-		{"work_lost", read[WorkLost]},
-		{"check_started", read[CheckStarted]},
-		{"checked", read[Checked]},
-		{"hook_started", read[HookStarted]},
-		{"round_opened", read[RoundOpened]},
-		{"review_started", read[ReviewStarted]},
-		{"judged", read[Judged]},
-		{"inconclusive", read[Inconclusive]},
-		{"agreed", read[Agreed]},
-		{"window_opened", read[WindowOpened]},
-		{"human_asked", read[HumanAsked]},
-		{"reminded", read[Reminded]},
-		{"gate_failed", read[GateFailed]},
-		{"retry_context_owed", read[RetryContextOwed]},
-		{"outputs_owed", read[OutputsOwed]},
-		{"advance_owed", read[AdvanceOwed]},
-		{"rewind_owed", read[RewindOwed]},
-		{"landing_owed", read[LandingOwed]},
-		{"write_done", read[WriteDone]},
-		{"signature_used", read[SignatureUsed]},
-		{"round_passed", read[RoundPassed]},
-		{"round_failed", read[RoundFailed]},
-		{"round_voided", read[RoundVoided]},
-		{"route_counted", read[RouteCounted]},
-		{"round_routed", read[RoundRouted]},
-		{"count_renewed", read[CountRenewed]},
-		{"exhausted_to", read[ExhaustedTo]},
-		{"count_reset", read[CountReset]},
-		{"step_passed", read[StepPassed]},
-		{"step_routed", read[StepRouted]},
-		{"step_superseded", read[StepSuperseded]},
-		{"work_sent", read[WorkSent]},
-		{"work_unsent", read[WorkUnsent]},
-		{"run_paused", read[RunPaused]},
-		{"run_resumed", read[RunResumed]},
-		{"run_ended", read[RunEnded]},
-		{"run_reopened", read[RunReopened]},
-		{"run_forgotten", read[RunForgotten]},
-		{"file_taken", read[FileTaken]},
-		{"file_gone", read[FileGone]},
-		{"notice_owed", read[NoticeOwed]},
-		{"notice_tried", read[NoticeTried]},
-		{"ignored", read[Ignored]},
-		{"list_began", read[ListBegan]},
-		{"tasks_looked", read[TasksLooked]},
-		{"tasks_read", read[TasksRead]},
-		{"tasks_write_owed", read[TasksWriteOwed]},
-		{"tasks_written", read[TasksWritten]},
-		{"task_left", read[TaskLeft]},
-		{"task_ended", read[TaskEnded]},
-		{"tasks_added", read[TasksAdded]},
-		{"list_sent", read[ListSent]},
-		{"list_unsent", read[ListUnsent]},
-		{"list_sent_back", read[ListSentBack]},
-		{"triggers_armed", read[TriggersArmed]},
-		{"triggers_disarmed", read[TriggersDisarmed]},
-		{"trigger_fired", read[TriggerFired]},
-		{"trigger_skipped", read[TriggerSkipped]},
-		{"triggers_full", read[TriggersFull]},
-		{"triggers_opened", read[TriggersOpened]},
-		{"triggers_held", read[TriggersHeld]},
-		{"feedback_taken", read[FeedbackTaken]},
+	for _, of := range [...]Fact{
+		SettingsTaken{}, RunStarted{}, RunBegan{}, NeedsMet{}, StepStarted{}, StepSkipped{}, StepLaunched{},
+		StepClaimed{}, GraceBegan{}, StepSignalled{}, StopOrdered{}, ClockHeld{}, ClockBegun{}, DeadlineMoved{},
+		ClockShifted{}, TimeLost{}, ProcessGone{}, UsageCounted{}, BudgetNeared{}, BudgetLifted{},
+		DayBudgetNeared{}, NoteTaken{}, StepHeld{}, StepHandedBack{}, StepRelaunched{}, WorkLost{}, CheckStarted{},
+		Checked{}, HookStarted{}, RoundOpened{}, ReviewStarted{}, Judged{}, Inconclusive{}, Agreed{},
+		WindowOpened{}, HumanAsked{}, Reminded{}, GateFailed{}, RetryContextOwed{}, OutputsOwed{}, AdvanceOwed{},
+		RewindOwed{}, LandingOwed{}, WriteDone{}, SignatureUsed{}, RoundPassed{}, RoundFailed{}, RoundVoided{},
+		RouteCounted{}, RoundRouted{}, CountRenewed{}, ExhaustedTo{}, CountReset{}, StepPassed{}, StepRouted{},
+		StepSuperseded{}, WorkSent{}, WorkUnsent{}, RunPaused{}, RunResumed{}, RunEnded{}, RunReopened{},
+		RunForgotten{}, FileTaken{}, FileGone{}, NoticeOwed{}, NoticeTried{}, Ignored{}, ListBegan{},
+		TasksLooked{}, TasksRead{}, TasksWriteOwed{}, TasksWritten{}, TaskLeft{}, TaskEnded{}, TasksAdded{},
+		ListSent{}, ListUnsent{}, ListSentBack{}, TriggersArmed{}, TriggersDisarmed{}, TriggerFired{},
+		TriggerSkipped{}, TriggersFull{}, TriggersOpened{}, TriggersHeld{}, FeedbackTaken{},
 	} {
-		if known.kind == kind {
-			return known.read(kind, raw)
+		if of.FactKind() == kind {
+			return read(of, raw)
 		}
 	}
 	return nil, fmt.Errorf("decode fact: kind %q is not known to this release: it was written by a newer one: upgrade",
@@ -231,12 +155,13 @@ func kindOf(raw []byte) (string, error) {
 	return head.Kind, nil
 }
 
-func read[F Fact](kind string, raw []byte) (Fact, error) {
-	var f F
-	if err := json.Unmarshal(raw, &f); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", kind, err)
+// read reads a fact of the same type.
+func read(of Fact, raw []byte) (Fact, error) {
+	into := reflect.New(reflect.TypeOf(of))
+	if err := json.Unmarshal(raw, into.Interface()); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", of.FactKind(), err)
 	}
-	var fact Fact = f
+	fact := into.Elem().Interface().(Fact)
 	if old, ok := fact.(interface{ upgraded() Fact }); ok {
 		return old.upgraded(), nil
 	}

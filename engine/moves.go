@@ -32,141 +32,119 @@ const (
 	settled = TaskDone + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent
 )
 
-// runMove returns the next row of the run table from index i for the fact ("" = any), and its
-// index; after the last, an empty row. The array is only read, so it costs no allocation. Frequent
-// moves come first, as each fact searches its row.
-func runMove(i int, fact string) (int, move) {
-	for ; ; i++ {
-		m := [...]move{
-			{"step_started", RunRunning, stays},
-			{"step_skipped", RunRunning, stays},
-			{"run_started", absent, RunPending},
-			{"run_began", RunPending, RunRunning},
-			{"run_paused", RunPending + " " + RunRunning, stays},
-			{"run_resumed", RunPending + " " + RunRunning, stays},
-			{"run_ended", RunRunning, RunCompleted},
-			{"run_ended", RunPending + " " + RunRunning, RunFailed}, // pending: a child with a var that has no value
-			{"run_ended", RunPending + " " + RunRunning, RunAborted},
-			{"run_reopened", ended, RunRunning},
-			{"run_forgotten", ended, absent},
-			{},
-		}[i]
-		if m.Fact == fact || m.Fact == "" || fact == "" {
-			return i, m
-		}
-	}
+// runMove returns row i of the run table; after the last, an empty row. The array is only read, so it
+// costs no allocation. Frequent moves come first, as each fact searches its row.
+func runMove(i int) move {
+	return [...]move{
+		{"step_started", RunRunning, stays},
+		{"step_skipped", RunRunning, stays},
+		{"run_started", absent, RunPending},
+		{"run_began", RunPending, RunRunning},
+		{"run_paused", RunPending + " " + RunRunning, stays},
+		{"run_resumed", RunPending + " " + RunRunning, stays},
+		{"run_ended", RunRunning, RunCompleted},
+		{"run_ended", RunPending + " " + RunRunning, RunFailed}, // pending: a child with a var that has no value
+		{"run_ended", RunPending + " " + RunRunning, RunAborted},
+		{"run_reopened", ended, RunRunning},
+		{"run_forgotten", ended, absent},
+		{},
+	}[i]
 }
 
 // attemptMove is runMove for attempts.
-func attemptMove(i int, fact string) (int, move) {
-	for ; ; i++ {
-		m := [...]move{
-			{"step_started", absent, Ready},
-			{"step_started", absent, Running}, // child runs do its work: nothing is launched
-			{"step_launched", Ready, Running},
-			{"step_signalled", Running, Signalled},
-			{"check_started", Signalled, stays},
-			{"checked", Signalled, stays},
-			{"round_opened", Signalled + " " + Gating, Gating},
-			{"step_passed", Gating, Passed},
-			{"step_superseded", atWork + " " + Passed + " " + Routed + " " + Skipped, Superseded},
-			{"step_skipped", absent, Skipped},
-			{"step_claimed", Running, stays},
-			{"grace_began", Running, stays},
-			{"deadline_moved", Running, stays},
-			{"step_relaunched", Running, Ready},
-			{"work_lost", Signalled, Ready},
-			{"step_held", Ready + " " + Running, stays},
-			{"step_handed_back", Ready, stays},
-			{"hook_started", Signalled, stays},
-			{"round_voided", Gating, Signalled}, // what was judged has changed: check again
-			{"advance_owed", Passed, stays},
-			// a late veto routes what has passed, or was routed by a later gate
-			{"step_routed", Gating + " " + Passed + " " + Routed, Routed},
-			{"run_ended", atWork, Superseded},
-			{},
-		}[i]
-		if m.Fact == fact || m.Fact == "" || fact == "" {
-			return i, m
-		}
-	}
+func attemptMove(i int) move {
+	return [...]move{
+		{"step_started", absent, Ready},
+		{"step_started", absent, Running}, // child runs do its work: nothing is launched
+		{"step_launched", Ready, Running},
+		{"step_signalled", Running, Signalled},
+		{"check_started", Signalled, stays},
+		{"checked", Signalled, stays},
+		{"round_opened", Signalled + " " + Gating, Gating},
+		{"step_passed", Gating, Passed},
+		{"step_superseded", atWork + " " + Passed + " " + Routed + " " + Skipped, Superseded},
+		{"step_skipped", absent, Skipped},
+		{"step_claimed", Running, stays},
+		{"grace_began", Running, stays},
+		{"deadline_moved", Running, stays},
+		{"step_relaunched", Running, Ready},
+		{"work_lost", Signalled, Ready},
+		{"step_held", Ready + " " + Running, stays},
+		{"step_handed_back", Ready, stays},
+		{"hook_started", Signalled, stays},
+		{"round_voided", Gating, Signalled}, // what was judged has changed: check again
+		{"advance_owed", Passed, stays},
+		// a late veto routes what has passed, or was routed by a later gate
+		{"step_routed", Gating + " " + Passed + " " + Routed, Routed},
+		{"run_ended", atWork, Superseded},
+		{},
+	}[i]
 }
 
 // roundMove is runMove for rounds.
-func roundMove(i int, fact string) (int, move) {
-	for ; ; i++ {
-		m := [...]move{
-			{"round_opened", absent, OnReview},
-			{"review_started", OnReview, stays},
-			{"judged", OnReview, stays},
-			{"round_passed", OnReview + " " + OnWindow + " " + OnHuman, Approved},
-			{"gate_failed", open + " " + Approved, stays},
-			{"round_failed", open + " " + Approved, Refused}, // passed: a late veto
-			{"retry_context_owed", Refused, stays},
-			{"step_superseded", open + " " + Approved + " " + Refused + " " + ByRoute, Undone},
-			{"inconclusive", OnReview, stays},
-			{"agreed", OnReview, OnNotice},
-			{"window_opened", OnNotice, OnWindow},
-			{"human_asked", open, OnHuman},
-			{"deadline_moved", OnReview + " " + OnWindow + " " + OnHuman, stays},
-			{"reminded", OnHuman, stays},
-			{"route_counted", OnReview + " " + OnHuman, stays},
-			{"outputs_owed", OnReview + " " + OnHuman, stays},
-			{"round_routed", OnReview + " " + OnHuman, ByRoute},
-			{"round_voided", OnHuman + " " + Approved, Undone}, // passed: at an earlier gate, over the same content
-			{"step_routed", open, Undone},                      // a later gate's round, after a late veto
-			{"run_ended", open + " " + Approved + " " + Refused + " " + ByRoute, Undone},
-			{},
-		}[i]
-		if m.Fact == fact || m.Fact == "" || fact == "" {
-			return i, m
-		}
-	}
+func roundMove(i int) move {
+	return [...]move{
+		{"round_opened", absent, OnReview},
+		{"review_started", OnReview, stays},
+		{"judged", OnReview, stays},
+		{"round_passed", OnReview + " " + OnWindow + " " + OnHuman, Approved},
+		{"gate_failed", open + " " + Approved, stays},
+		{"round_failed", open + " " + Approved, Refused}, // passed: a late veto
+		{"retry_context_owed", Refused, stays},
+		{"step_superseded", open + " " + Approved + " " + Refused + " " + ByRoute, Undone},
+		{"inconclusive", OnReview, stays},
+		{"agreed", OnReview, OnNotice},
+		{"window_opened", OnNotice, OnWindow},
+		{"human_asked", open, OnHuman},
+		{"deadline_moved", OnReview + " " + OnWindow + " " + OnHuman, stays},
+		{"reminded", OnHuman, stays},
+		{"route_counted", OnReview + " " + OnHuman, stays},
+		{"outputs_owed", OnReview + " " + OnHuman, stays},
+		{"round_routed", OnReview + " " + OnHuman, ByRoute},
+		{"round_voided", OnHuman + " " + Approved, Undone}, // passed: at an earlier gate, over the same content
+		{"step_routed", open, Undone},                      // a later gate's round, after a late veto
+		{"run_ended", open + " " + Approved + " " + Refused + " " + ByRoute, Undone},
+		{},
+	}[i]
 }
 
 // taskMove is runMove for the tasks of lists.
-func taskMove(i int, fact string) (int, move) {
-	for ; ; i++ {
-		m := [...]move{
-			{"run_started", TaskTodo + " " + TaskBlocked, TaskDoing},
-			{"task_ended", TaskDoing, TaskDone},
-			{"task_ended", TaskDoing, TaskTodo}, // a try has failed
-			{"task_ended", TaskDoing, TaskBlocked},
-			{"task_ended", TaskDoing, TaskFailed},
-			{"task_ended", TaskDoing, TaskSpent},
-			{"task_ended", absent, TaskTodo}, // added by the answer, as below
-			{"task_left", settled + " " + TaskTodo, stays},
-			{"tasks_read", absent, TaskTodo},
-			{"tasks_read", absent, TaskDone},
-			{"tasks_read", absent, TaskBlocked},
-			{"tasks_read", settled, TaskTodo}, // a person's edit, or its last stand-in is gone
-			{"tasks_read", TaskTodo + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent, TaskDone},
-			{"tasks_read", TaskTodo + " " + TaskDone, TaskBlocked}, // in the file, a failed task is blocked already
-			{"tasks_read", settled + " " + TaskTodo, absent},
-			{"list_began", absent, TaskTodo},
-			{"list_began", TaskSpent, TaskFailed},
-			{"list_began", TaskSpent + " " + TaskFailed, TaskBlocked},
-			{"list_began", TaskDoing + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent, TaskTodo},
-			{"list_began", settled + " " + TaskTodo + " " + TaskDoing, absent}, // another list replaces this one
-			{"tasks_added", absent, TaskTodo},
-			{"feedback_taken", absent, TaskTodo},
-			{},
-		}[i]
-		if m.Fact == fact || m.Fact == "" || fact == "" {
-			return i, m
-		}
-	}
+func taskMove(i int) move {
+	return [...]move{
+		{"run_started", TaskTodo + " " + TaskBlocked, TaskDoing},
+		{"task_ended", TaskDoing, TaskDone},
+		{"task_ended", TaskDoing, TaskTodo}, // a try has failed
+		{"task_ended", TaskDoing, TaskBlocked},
+		{"task_ended", TaskDoing, TaskFailed},
+		{"task_ended", TaskDoing, TaskSpent},
+		{"task_ended", absent, TaskTodo}, // added by the answer, as below
+		{"task_left", settled + " " + TaskTodo, stays},
+		{"tasks_read", absent, TaskTodo},
+		{"tasks_read", absent, TaskDone},
+		{"tasks_read", absent, TaskBlocked},
+		{"tasks_read", settled, TaskTodo}, // a person's edit, or its last stand-in is gone
+		{"tasks_read", TaskTodo + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent, TaskDone},
+		{"tasks_read", TaskTodo + " " + TaskDone, TaskBlocked}, // in the file, a failed task is blocked already
+		{"tasks_read", settled + " " + TaskTodo, absent},
+		{"list_began", absent, TaskTodo},
+		{"list_began", TaskSpent, TaskFailed},
+		{"list_began", TaskSpent + " " + TaskFailed, TaskBlocked},
+		{"list_began", TaskDoing + " " + TaskBlocked + " " + TaskFailed + " " + TaskSpent, TaskTodo},
+		{"list_began", settled + " " + TaskTodo + " " + TaskDoing, absent}, // another list replaces this one
+		{"tasks_added", absent, TaskTodo},
+		{"feedback_taken", absent, TaskTodo},
+		{},
+	}[i]
 }
 
 // allowed reports whether a table has the move.
-func allowed(row func(int, string) (int, move), fact, from, to string) bool {
+func allowed(row func(i int) move, fact, from, to string) bool {
 	from = cmp.Or(from, absent)
 	for i := 0; ; i++ {
-		var m move
-		switch i, m = row(i, fact); {
+		switch m := row(i); {
 		case m.Fact == "":
 			return false
-		case m.To == to && m.has(from):
+		case m.Fact == fact && m.To == to && m.has(from):
 			return true
 		}
 	}

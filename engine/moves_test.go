@@ -27,15 +27,7 @@ func tables() []struct {
 	return []struct {
 		object string
 		row    func(int) move
-	}{{"run", rowOf(runMove)}, {"attempt", rowOf(attemptMove)}, {"round", rowOf(roundMove)}, {"task", rowOf(taskMove)}}
-}
-
-// rowOf returns the rows of a table one by one.
-func rowOf(next func(int, string) (int, move)) func(int) move {
-	return func(i int) move {
-		_, m := next(i, "")
-		return m
-	}
+	}{{"run", runMove}, {"attempt", attemptMove}, {"round", roundMove}, {"task", taskMove}}
 }
 
 // moveRow is one move: a row of the table, with one of its From.

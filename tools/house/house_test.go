@@ -40,8 +40,8 @@ func over() map[string]int {
 	return map[string]int{
 		// 200 of them for the forge: its reviews, whose wait holds nothing, its people, the end by a merge.
 		// 1,008 for what starts runs by itself: which firing counts, once and for ever, is the engine's law.
-		"lines of engine":         12647,
-		"functions over 60 lines": 3,
+		"lines of engine":         12550,
+		"functions over 60 lines": 2,
 	}
 }
 

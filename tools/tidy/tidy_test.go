@@ -394,13 +394,9 @@ const (
 	fileLines     = 620
 )
 
-// tables are functions that are one flat switch, a line or two a case: in pieces they would read worse.
-var tables = map[string]bool{"DecodeFact": true}
-
 func TestLengths(t *testing.T) {
 	conform.Rule(t, "style 7", "functions and files")
 	fset, all := files(t)
-	needed := map[string]bool{}
 	for _, f := range all {
 		if f.test {
 			continue
@@ -413,18 +409,9 @@ func TestLengths(t *testing.T) {
 			if !ok {
 				continue
 			}
-			n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1
-			switch {
-			case n > functionLines && tables[fn.Name.Name]:
-				needed[fn.Name.Name] = true
-			case n > functionLines:
+			if n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1; n > functionLines {
 				t.Errorf("%s: %s has %d lines, more than %d", fset.Position(fn.Pos()), fn.Name.Name, n, functionLines)
 			}
-		}
-	}
-	for name := range tables {
-		if !needed[name] {
-			t.Errorf("tables: %s has no more than %d lines: remove it", name, functionLines)
 		}
 	}
 }
