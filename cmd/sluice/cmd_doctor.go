@@ -207,7 +207,7 @@ func checkRepo(ctx context.Context, con *console.Console, p *workspace.Workspace
 			if err != nil {
 				return err
 			}
-			return layOut(con, p.Root, t, &c)
+			return layOut(ctx, con, p, t, &c)
 		})
 		return append(append(out, lay), checkNotify(ctx, con, p.Root)...)
 	}

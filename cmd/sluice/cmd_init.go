@@ -84,7 +84,7 @@ func initRepo(ctx context.Context, a *app, o *initOptions) error {
 	if err := o.choice.Choose(&a.Console, p.Root); err != nil {
 		return err
 	}
-	return layOut(&a.Console, p.Root, t, &o.choice)
+	return layOut(ctx, &a.Console, p, t, &o.choice)
 }
 
 func listTemplates(con *console.Console) error {
@@ -130,7 +130,9 @@ func layPrompts(con *console.Console, root string) error {
 }
 
 // layOut creates the folders and files of a template, and prints what to do next.
-func layOut(con *console.Console, root string, t specs.Template, c *setup.Choice) error {
+func layOut(ctx context.Context, con *console.Console, p *workspace.Workspace, t specs.Template,
+	c *setup.Choice) error {
+	root := p.Root
 	l, err := setup.Template(root, t, c)
 	if err != nil {
 		return err
@@ -157,9 +159,26 @@ func layOut(con *console.Console, root string, t specs.Template, c *setup.Choice
 Next:
   read %s/%s.yaml and %s/config.yaml
   sluice validate
-  sluice graph %s
-  sluice %s%s`, layout.SpecsDir, name, layout.WorkflowDir, name, begin, vars)
+  sluice graph %s`, layout.SpecsDir, name, layout.WorkflowDir, name)
+	if noCommit(ctx, p) {
+		con.Print("  git add -A && git commit -m start")
+	}
+	con.Print("  sluice %s%s", begin, vars)
 	return nil
+}
+
+// noCommit reports whether the repo is a git checkout without a commit.
+func noCommit(ctx context.Context, p *workspace.Workspace) bool {
+	if p.Plain {
+		return false
+	}
+	repo, err := p.Open(ctx)
+	if err != nil {
+		return false
+	}
+	defer repo.Close()
+	head, err := repo.Head(ctx, p.Root)
+	return err == nil && head == ""
 }
 
 // tellRoles names the template's roles that the kept settings lack, and who plays them.
