@@ -86,7 +86,7 @@ func say(ctx context.Context, lead Lead, w word) (Done, error) {
 		}
 	}
 	if unsure {
-		return Done{}, errStatus{http.StatusGatewayTimeout, fault.New("`sluice status` says what is",
+		return Done{}, errStatus{http.StatusGatewayTimeout, fault.New("`sluice status` shows whether it is",
 			"%s has not answered: it is not known whether it is recorded", cmp.Or(lead.Report().Leader, "the leader"))}
 	}
 	return Done{}, notRecorded(lead.Report().Leader)

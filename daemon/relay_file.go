@@ -17,7 +17,7 @@ import (
 // Files that people put into the inbox of a machine that follows are passed on too. Those of agents
 // are not: what an agent made is where it works.
 
-// lookEvery is the time between two looks at files that lie there.
+// lookEvery is the time between two looks at the files of an inbox.
 const lookEvery = time.Second
 
 // passFilesOn passes on people's files until ctx ends.
@@ -41,7 +41,7 @@ func passFilesOn(ctx context.Context, follows *follower) {
 	}
 }
 
-// inboxHas reports whether anything lies in the repo's inbox, or in a run's folder of it.
+// inboxHas reports whether the repo's inbox, or a run's folder in it, has a file.
 func inboxHas(root string) bool {
 	dir := filepath.Join(root, ".workflow", "signals")
 	for _, pattern := range []string{"*", "*/*"} {

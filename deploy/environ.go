@@ -46,7 +46,7 @@ func WithNamed(env map[string]string, getenv func(string) string, names []string
 	for _, name := range names {
 		v := getenv(name)
 		if v == "" {
-			return nil, fault.Misused("set it, or leave --env "+text.Line(name)+" out", "%s is not set here", text.Line(name))
+			return nil, fault.Misused("set it, or omit --env "+text.Line(name), "%s is not set here", text.Line(name))
 		}
 		env[name] = v
 	}

@@ -47,7 +47,7 @@ func (s Servers) Compare(ctx context.Context, state string) (got Compared, err e
 		return got, err
 	}
 	if past.newest.Epoch == 0 {
-		return got, fault.Failed("leave --cluster out", "no machine has ever led this journal, so no stream has it")
+		return got, fault.Failed("omit --cluster", "no machine has ever led this journal, so no stream has it")
 	}
 	str := c.streamOf(past.id)
 	got.Stream = str.name()

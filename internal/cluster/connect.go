@@ -128,7 +128,7 @@ func (s Servers) list() ([]string, error) {
 		u, err := url.Parse(scheme + "://" + one)
 		if err != nil || u.Hostname() == "" || scheme != "nats" && scheme != "tls" || strings.Trim(u.Path, "/") != "" {
 			return nil, fault.Misused("give them as nats://a,b,c or tls://a:4222,b:4222",
-				"the servers: address %d is none", i+1) // it may hold a password
+				"the servers: address %d names no server", i+1) // it may hold a password
 		}
 		out = append(out, u.String())
 	}

@@ -595,10 +595,10 @@ func TestConnect(t *testing.T) {
 		{"no password", strings.Replace(login.URL(), "ann:secret@", "", 1), "the credentials are refused"},
 		{"a wrong password", strings.Replace(login.URL(), "secret", "guess", 1), "the credentials are refused"},
 		{"small messages", small.URL(), "set `max_payload: 8MB` on every server"},
-		{"no address", "nats://", "address 1 is none"},
-		{"another scheme", "http://a", "address 1 is none"},
-		{"a path", "nats://a/b", "address 1 is none"},
-		{"an empty one", "nats://a,,b", "address 2 is none"},
+		{"no address", "nats://", "address 1 names no server"},
+		{"another scheme", "http://a", "address 1 names no server"},
+		{"a path", "nats://a/b", "address 1 names no server"},
+		{"an empty one", "nats://a,,b", "address 2 names no server"},
 	} {
 		conn, err := Connect(Servers{URLs: c.urls})
 		if err == nil {
