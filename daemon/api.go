@@ -75,6 +75,12 @@ type Line struct {
 	Fact json.RawMessage `json:"fact"`
 }
 
+// Kind is the kind of its fact.
+func (l Line) Kind() string { return headOf(l.Fact).Kind }
+
+// Run is the run that its fact is about; "" = it names none.
+func (l Line) Run() string { return headOf(l.Fact).Run }
+
 // Status is a repo's status.
 type Status struct {
 	Root string `json:"root"`

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"hash/maphash"
 	"maps"
 	"net/http"
@@ -272,29 +271,12 @@ func (h *hub) read(ctx context.Context, r repo) {
 				from = st.Seq + 1 // so nothing is missed between a rendering and the first fact
 			}
 			h.grew(r.Root, "")
-			_ = s.Facts(ctx, "", from, true, func(l daemon.Line) error { h.grew(r.Root, runOf(l.Fact)); return nil })
+			_ = s.Facts(ctx, "", from, true, func(l daemon.Line) error { h.grew(r.Root, l.Run()); return nil })
 			s.Close()
 			h.grew(r.Root, "") // it may have stopped
 		}
 		health.Wait(ctx, again)
 	}
-}
-
-// runOf returns the run of a fact; "" = it names none.
-func runOf(fact json.RawMessage) string {
-	var f struct {
-		Run    string               `json:"run"`
-		Notice struct{ Run string } `json:"notice"`
-		Move   struct{ Run string } `json:"move"`
-	}
-	_ = json.Unmarshal(fact, &f) // then it concerns all
-	switch {
-	case f.Run != "":
-		return f.Run
-	case f.Notice.Run != "":
-		return f.Notice.Run
-	}
-	return f.Move.Run
 }
 
 // grew has the pages rendered that show a repo and concern the run; "" = all runs.

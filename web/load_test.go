@@ -186,7 +186,7 @@ func TestAPageOfOneRun(t *testing.T) {
 	}
 	for fact, want := range map[string]string{`{"run":"w-1"}`: "w-1", `{"notice":{"run":"w-2"}}`: "w-2",
 		`{"move":{"run":"w-3"}}`: "w-3", `{}`: "", `x`: ""} {
-		if got := runOf([]byte(fact)); got != want {
+		if got := (daemon.Line{Fact: []byte(fact)}).Run(); got != want {
 			t.Errorf("%s: %q", fact, got)
 		}
 	}

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -144,7 +143,7 @@ func (l *runLog) read(ctx context.Context, v workspace.Viewer, run string, from,
 		if f.Seq < from {
 			return nil
 		}
-		kind, of := kindOf(f.Fact), render.FactRun(f)
+		kind, of := f.Kind(), f.Run()
 		if kind == (engine.RunStarted{}).FactKind() && of == run {
 			l.older = false
 		}
@@ -168,11 +167,4 @@ func (l *runLog) read(ctx context.Context, v workspace.Viewer, run string, from,
 		return nil
 	}
 	return err
-}
-
-// kindOf returns the kind of a fact.
-func kindOf(fact json.RawMessage) string {
-	var f struct{ Kind string }
-	_ = json.Unmarshal(fact, &f) // then it is of no kind
-	return f.Kind
 }

@@ -9,17 +9,6 @@ import (
 	"sluice/internal/text"
 )
 
-// FactRun returns the run of a line of the journal.
-func FactRun(l daemon.Line) string {
-	var head struct {
-		Run string `json:"run"`
-	}
-	if json.Unmarshal(l.Fact, &head) != nil {
-		return ""
-	}
-	return head.Run
-}
-
 // Line formats a fact for a person on one line, cut at the terminal's width: time, run (unless known), subject, words.
 func Line(c *console.Console, l daemon.Line, s FactLine, withRun bool) string {
 	head, words := LineParts(l, s, withRun)
@@ -65,10 +54,10 @@ func factCells(l daemon.Line, s FactLine, withRun bool) []console.Cell {
 // whereOf returns the run of a fact, if it is to be named, and its step or gate.
 func whereOf(l daemon.Line, s FactLine, withRun bool) (run, subject string) {
 	if withRun {
-		return text.Line(FactRun(l)), text.Line(s.Subject)
+		return text.Line(l.Run()), text.Line(s.Subject)
 	}
 	// of a child run, beside its parent's
-	return "", text.Line(strings.TrimSpace(childName(FactRun(l)) + " " + s.Subject))
+	return "", text.Line(strings.TrimSpace(childName(l.Run()) + " " + s.Subject))
 }
 
 // Said returns the important ones of the facts that a command has brought about, in lines that fit the
@@ -78,7 +67,7 @@ func Said(c *console.Console, facts []json.RawMessage) (out []string) {
 		{Most: runMost}, {Least: subjectLeast, Most: subjectMost}, {Fit: console.Wrapped}}}
 	for _, raw := range facts {
 		if f := Fact(raw); f.Key {
-			t.Row(console.Styled(text.Line(FactRun(daemon.Line{Fact: raw})), console.Dim),
+			t.Row(console.Styled(text.Line(daemon.Line{Fact: raw}.Run()), console.Dim),
 				console.Styled(text.Line(f.Subject), console.Dim), console.Styled(f.Text, f.Style))
 		}
 	}

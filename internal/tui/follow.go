@@ -225,7 +225,7 @@ type changes struct {
 
 // take adds a fact. It never waits for the reader.
 func (c *changes) take(l daemon.Line) error {
-	run := render.FactRun(l)
+	run := l.Run()
 	if run == "" {
 		return nil
 	}

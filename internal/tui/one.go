@@ -247,7 +247,7 @@ func (o *one) log(m *drawing, rows, width int) []string {
 	out := []string{m.paint(console.Dim, strings.Repeat("─", max(min(width, 60), 1)))}
 	for _, l := range o.facts[max(len(o.facts)-rows+1, 0):] {
 		f := render.Fact(l.Fact)
-		head, words := render.LineParts(l, f, render.FactRun(l) != o.id)
+		head, words := render.LineParts(l, f, l.Run() != o.id)
 		out = append(out, m.draw(line{{console.Dim, head}, {f.Style, words}}, width, false))
 	}
 	return out

@@ -83,7 +83,7 @@ func printLines(ctx context.Context, c *console.Console, s RunHost, id string, f
 	err = s.Facts(ctx, id, from, true, func(l daemon.Line) error {
 		f := render.Fact(l.Fact)
 		if f.Key {
-			c.Print("%s", render.Line(c, l, f, render.FactRun(l) != id))
+			c.Print("%s", render.Line(c, l, f, l.Run() != id))
 		}
 		if isEnd(l, id) {
 			return errEnded
