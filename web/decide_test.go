@@ -57,7 +57,7 @@ func TestRefusedAnswers(t *testing.T) {
 	at := "/r/shop/" + run + "/g/G"
 	form, others := p.form(at), p.form(other)
 	const words = "these <words> stay & say so"
-	soon := p.s.stampAt(at, 1, "d", p.con.Now().Add(time.Hour).UnixMilli())
+	soon := p.s.stamp(at, 1, "d", p.con.Now().Add(time.Hour).UnixMilli())
 	for _, c := range []struct {
 		what string
 		with []string

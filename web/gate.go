@@ -152,7 +152,7 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 		p.Hold = at.Checked && at.Failure == ""
 		p.verdicts()
 	}
-	p.Form = formData{g.Round, g.Reviewed, s.stamp(p.URL, g.Round, g.Reviewed)}
+	p.Form = formData{g.Round, g.Reviewed, s.stamp(p.URL, g.Round, g.Reviewed, s.con.Now().UnixMilli())}
 	if g.State == engine.OnHuman && len(g.AnswerSchema) > 0 {
 		f, err := form.New(g.AnswerSchema)
 		if err != nil {
@@ -275,13 +275,9 @@ func (p *gatePage) judged(gate, name string, q engine.Round) {
 	}
 }
 
-// stamp seals the time at which a form about a round was made, so that nobody decides on a page that
-// has only just appeared. gate is the URL of the gate.
-func (s *Server) stamp(gate string, round int, digest string) string {
-	return s.stampAt(gate, round, digest, s.con.Now().UnixMilli())
-}
-
-func (s *Server) stampAt(gate string, round int, digest string, at int64) string {
+// stamp seals the time, in milliseconds, at which a form about a round was made, so that nobody decides on a
+// page that has only just appeared. gate is the URL of the gate.
+func (s *Server) stamp(gate string, round int, digest string, at int64) string {
 	h := hmac.New(sha256.New, s.mac)
 	fmt.Fprintf(h, "%s\x00%d\x00%s\x00%d", gate, round, digest, at)
 	return fmt.Sprintf("%d.%s", at, hex.EncodeToString(h.Sum(nil)))
@@ -291,7 +287,7 @@ func (s *Server) stampAt(gate string, round int, digest string, at int64) string
 func (s *Server) ripe(f formData, gate string) string {
 	at, _, _ := strings.Cut(f.Shown, ".")
 	ms, err := strconv.ParseInt(at, 10, 64)
-	if err != nil || !hmac.Equal([]byte(s.stampAt(gate, f.Round, f.Digest, ms)), []byte(f.Shown)) {
+	if err != nil || !hmac.Equal([]byte(s.stamp(gate, f.Round, f.Digest, ms)), []byte(f.Shown)) {
 		return "this form is of an earlier page: look again"
 	}
 	if s.con.Now().Sub(time.UnixMilli(ms)) < press.Shown {

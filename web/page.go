@@ -140,31 +140,11 @@ func (o *odd) is(r rune) bool {
 		!unicode.IsGraphic(r) && !unicode.Is(unicode.Cf, r) && r != '\n' && r != '\t'
 }
 
-// revealed replaces odd characters by their numbers.
+// revealed replaces odd characters by their numbers. Nearly all are ASCII, for which it looks no further.
 func revealed(b []byte) []byte {
-	if !hasOdd(b) {
-		return b
-	}
 	var o odd
-	out := make([]byte, 0, len(b)+64)
-	for len(b) > 0 {
-		r, n := utf8.DecodeRune(b)
-		switch {
-		case !o.is(r):
-			out = append(out, b[:n]...)
-		case r == utf8.RuneError:
-			out = append(out, "\ufffd"...)
-		default:
-			out = fmt.Appendf(out, "⟨U+%04X⟩", r)
-		}
-		b = b[n:]
-	}
-	return out
-}
-
-// hasOdd reports whether a character is odd. Nearly all are ASCII, for which it looks no further.
-func hasOdd(b []byte) bool {
-	var o odd
+	var out []byte
+	done := 0 // how much of b is in out
 	for i := 0; i < len(b); {
 		if c := b[i]; c >= ' ' && c < 0x7f || c == '\n' || c == '\t' {
 			o.marks = 0
@@ -173,11 +153,19 @@ func hasOdd(b []byte) bool {
 		}
 		r, n := utf8.DecodeRune(b[i:])
 		if o.is(r) {
-			return true
+			out = append(out, b[done:i]...)
+			if done = i + n; r == utf8.RuneError {
+				out = append(out, "\ufffd"...)
+			} else {
+				out = fmt.Appendf(out, "⟨U+%04X⟩", r)
+			}
 		}
 		i += n
 	}
-	return false
+	if done == 0 {
+		return b
+	}
+	return append(out, b[done:]...)
 }
 
 // mark returns the class of a state's colour: ok, no, busy, ask or off.
