@@ -5,6 +5,8 @@ import (
 	"io"
 	"runtime/debug"
 
+	"github.com/spf13/cobra"
+
 	"sluice/daemon"
 	"sluice/internal/console"
 	"sluice/internal/decide"
@@ -34,6 +36,27 @@ func (a *app) place(ctx context.Context) (*workspace.Workspace, error) {
 // bare finds the repo of the command, with or without `.workflow/`.
 func (a *app) bare(ctx context.Context) (*workspace.Workspace, error) {
 	return workspace.Bare(ctx, &a.Console, a.dir)
+}
+
+// inRepo returns the RunE of a command about a repo, which at finds: place, bare, or one that also checks who asks.
+func inRepo(at func(context.Context) (*workspace.Workspace, error),
+	do func(ctx context.Context, p *workspace.Workspace, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		p, err := at(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), p, args)
+	}
+}
+
+// answer prints a result of one line; with --json, the document.
+func (a *app) answer(document any, line string) error {
+	if a.JSON {
+		return a.Document(document)
+	}
+	a.Print("%s", line)
+	return nil
 }
 
 // serving returns how a process of this app serves repos.

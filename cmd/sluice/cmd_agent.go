@@ -31,18 +31,14 @@ func signalCommand(a *app) *cobra.Command {
 launched needs no flags: its environment names the run and the attempt.`,
 		Example: "sluice signal tests -m \"wrote 14 tests\"\nsluice signal tests --status blocked -m \"which database?\"",
 		Args:    console.Between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.place(cmd.Context())
-			if err != nil {
-				return err
-			}
+		RunE: inRepo(a.place, func(ctx context.Context, p *workspace.Workspace, args []string) error {
 			if a.Getenv("SLUICE_STEP") == "" { // an agent's signal is for the daemon to judge
-				if err := p.Awaits(cmd.Context(), args[0], run); err != nil {
+				if err := p.Awaits(ctx, args[0], run); err != nil {
 					return err
 				}
 			}
 			return sendSignal(&a.Console, p, args[0], status, text, run, answer)
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&status, "status", signals.Done, "`STATUS`: done, failed or blocked")
 	cmd.Flags().StringVarP(&text, "message", "m", "", "the summary, or the question, in `WORDS`")

@@ -36,13 +36,9 @@ is refused if the journal is damaged or shorter than an earlier statement says. 
 		Example: "sluice attest last && git push origin refs/notes/sluice-gates\n" +
 			"sluice attest work-3 --commit main --person",
 		Args: console.Between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := keysPlace(cmd.Context(), a)
-			if err != nil {
-				return err
-			}
-			return attest(cmd.Context(), &a.Console, p, args[0], o)
-		},
+		RunE: inRepo(a.keysPlace, func(ctx context.Context, p *workspace.Workspace, args []string) error {
+			return attest(ctx, &a.Console, p, args[0], o)
+		}),
 	})
 	cmd.Flags().StringVar(&o.key, "key", "", "sign with the key in `FILE`")
 	cmd.Flags().BoolVar(&o.person, "person", false, "sign with a key of the list (sluice keys ls) on this machine")

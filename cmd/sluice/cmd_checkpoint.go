@@ -28,13 +28,9 @@ sluice audit verify --checkpoint then reports a journal that was cut or rewritte
 		Example: "sluice audit checkpoint && git push origin refs/notes/sluice\nsluice audit checkpoint --out " +
 			"/mnt/safe/app.checkpoint",
 		Args: console.Between(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := keysPlace(cmd.Context(), a)
-			if err != nil {
-				return err
-			}
-			return signCheckpoint(cmd.Context(), &a.Console, p, key, out)
-		},
+		RunE: inRepo(a.keysPlace, func(ctx context.Context, p *workspace.Workspace, _ []string) error {
+			return signCheckpoint(ctx, &a.Console, p, key, out)
+		}),
 	})
 	cmd.Flags().StringVar(&key, "key", "", "sign with the key in `FILE` (default: a key of the list on this machine)")
 	cmd.Flags().StringVarP(&out, "out", "o", "", "write it to `FILE` instead of a note")

@@ -93,11 +93,7 @@ func cleanRuns(ctx context.Context, a *app, c cleaning) error {
 	if err := retention.Remove(ctx, p, old); err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.Document(map[string]any{"removed": true, "runs": old})
-	}
-	a.Print("removed")
-	return nil
+	return a.answer(map[string]any{"removed": true, "runs": old}, "removed")
 }
 
 func listOld(a *app, old []retention.Run) {

@@ -46,25 +46,15 @@ the repo; on the others, run sluice cluster join with the id that it prints.`,
 the stream, so it cannot join again with this journal once another machine has decided anything.`,
 		Example: "sluice cluster leave\nsluice cluster leave --yes", Args: console.Between(0, 0),
 	}
-	type run = func(*cobra.Command, []string) error
-	repo := func(do func(ctx context.Context, p *workspace.Workspace, args []string) error) run {
-		return func(cmd *cobra.Command, args []string) error {
-			p, err := a.place(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return do(cmd.Context(), p, args)
-		}
-	}
-	begin.RunE = repo(func(ctx context.Context, p *workspace.Workspace, args []string) error {
+	begin.RunE = inRepo(a.place, func(ctx context.Context, p *workspace.Workspace, args []string) error {
 		o.Servers.URLs = strings.Join(args, ",")
 		return serve.BeginCluster(ctx, &a.Console, p, o)
 	})
-	join.RunE = repo(func(ctx context.Context, p *workspace.Workspace, args []string) error {
+	join.RunE = inRepo(a.place, func(ctx context.Context, p *workspace.Workspace, args []string) error {
 		servers.URLs = strings.Join(args[1:], ",")
 		return serve.JoinCluster(ctx, &a.Console, p, args[0], servers)
 	})
-	leave.RunE = repo(func(_ context.Context, p *workspace.Workspace, _ []string) error {
+	leave.RunE = inRepo(a.place, func(_ context.Context, p *workspace.Workspace, _ []string) error {
 		return serve.LeaveCluster(&a.Console, p)
 	})
 	cmd.AddCommand(begin, join, leave)

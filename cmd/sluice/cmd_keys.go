@@ -38,11 +38,11 @@ token that must be touched (ssh-keygen -t ed25519-sk); next best, a key with a p
 	return cmd
 }
 
-func forKeys(a *app) error { return a.forPersons("manages keys", "leave the keys to a person") }
+func (a *app) forKeys() error { return a.forPersons("manages keys", "leave the keys to a person") }
 
 // keysPlace finds the repo for a caller who may change or use the list: no agent.
-func keysPlace(ctx context.Context, a *app) (*workspace.Workspace, error) {
-	if err := forKeys(a); err != nil {
+func (a *app) keysPlace(ctx context.Context) (*workspace.Workspace, error) {
+	if err := a.forKeys(); err != nil {
 		return nil, err
 	}
 	return a.place(ctx)
@@ -76,7 +76,7 @@ approves their own work.`,
 				return fault.Misused("give --name, such as --name ann@example.org: specs name it in approvers",
 					"sluice keys add: --name is missing")
 			}
-			p, err := keysPlace(cmd.Context(), a)
+			p, err := a.keysPlace(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -168,11 +168,7 @@ func keysListCommand(a *app) *cobra.Command {
 		Long:    "The list has the form of OpenSSH's allowed_signers. The last line of the output names its file.",
 		Example: "sluice keys ls\nsluice keys ls --json",
 		Args:    console.Between(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := a.place(cmd.Context())
-			if err != nil {
-				return err
-			}
+		RunE: inRepo(a.place, func(_ context.Context, p *workspace.Workspace, _ []string) error {
 			store := approval.Store{State: p.State}
 			l, err := store.Load()
 			if err != nil {
@@ -198,7 +194,7 @@ func keysListCommand(a *app) *cobra.Command {
 			}
 			a.Note("%s", store.ListFile())
 			return nil
-		},
+		}),
 	})
 }
 
@@ -233,13 +229,9 @@ func keysRemoveCommand(a *app) *cobra.Command {
 key cannot be added again.`,
 		Example: "sluice keys rm ann@example.org --why \"token lost\"\nsluice keys rm SHA256:eUbM…",
 		Args:    console.Between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := keysPlace(cmd.Context(), a)
-			if err != nil {
-				return err
-			}
+		RunE: inRepo(a.keysPlace, func(_ context.Context, p *workspace.Workspace, args []string) error {
 			return keysRemove(&a.Console, p, args[0], why)
-		},
+		}),
 	}
 	cmd.Flags().StringVar(&why, "why", "", "the reason, in `WORDS`, shown to anybody who signs with the key")
 	return cmd
@@ -284,13 +276,9 @@ func keysCheckCommand(a *app) *cobra.Command {
 			"was added. `sluice doctor` makes the same check.",
 		Example: "sluice keys check\nsluice keys check --json",
 		Args:    console.Between(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := a.place(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return doctor.Print(&a.Console, checkKeys(cmd.Context(), &a.Console, p))
-		},
+		RunE: inRepo(a.place, func(ctx context.Context, p *workspace.Workspace, _ []string) error {
+			return doctor.Print(&a.Console, checkKeys(ctx, &a.Console, p))
+		}),
 	})
 }
 
@@ -318,7 +306,7 @@ Without sluice: ssh-keygen -Y sign -n sluice-gate -f KEY FILE, then cat FILE FIL
 			"~/.ssh/id_ed25519_sk -o pass.signed",
 		Args: console.Between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := forKeys(a); err != nil {
+			if err := a.forKeys(); err != nil {
 				return err
 			}
 			if key == "" {
@@ -357,4 +345,29 @@ func keysSign(ctx context.Context, con *console.Console, file, keyFile, out stri
 		return err
 	}
 	return decide.WriteSigned(con, out, whole, "hand it in: sluice pass GATE --signed "+clean(out)+", where the repo is")
+}
+
+func keysDaemonCommand(a *app) *cobra.Command {
+	return a.JSONFlag(&cobra.Command{
+		Use: "daemon", Short: "print the public key of this repo's daemon, for a policy",
+		Long: `The key signs evidence about runs (sluice attest) and counts at no gate. It is created when first
+needed, in the state folder, out of reach of agents in a sandbox. The line goes below signers in the
+policy of sluice verify.`,
+		Example: "sluice keys daemon\nsluice keys daemon --json",
+		Args:    console.Between(0, 0),
+		RunE: inRepo(a.keysPlace, func(_ context.Context, p *workspace.Workspace, _ []string) error {
+			if err := workspace.MakeState(p.State); err != nil {
+				return err
+			}
+			key, err := approval.Store{State: p.State}.OwnKey()
+			if err != nil {
+				return err
+			}
+			line, err := key.Line("daemon@" + p.ID)
+			if err != nil {
+				return err
+			}
+			return a.answer(map[string]any{"line": line, "key": key.Key}, line)
+		}),
+	})
 }

@@ -117,14 +117,10 @@ messages, tools, changed files and cost; --raw prints their events unchanged. Co
 removed.`,
 		Example: "sluice tail -f\nsluice tail phase-4-1 code -n 200",
 		Args:    console.Between(0, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.place(cmd.Context())
-			if err != nil {
-				return err
-			}
+		RunE: inRepo(a.place, func(ctx context.Context, p *workspace.Workspace, args []string) error {
 			f.Run, f.Step = arg(args, 0), arg(args, 1)
-			return f.Print(cmd.Context(), &a.Console, p)
-		},
+			return f.Print(ctx, &a.Console, p)
+		}),
 	}
 	cmd.Flags().BoolVarP(&f.Follow, "follow", "f", false, "follow new output until the run has ended, or Ctrl-C")
 	cmd.Flags().BoolVar(&f.Stderr, "stderr", false, "print its standard error instead")

@@ -38,16 +38,12 @@ meanwhile. Ctrl-C pauses the run and prints how to continue.
 		Example: "sluice run\nsluice run gated-pipeline --var task=\"an index\"\nsluice run phase-4 --var goal=\"faster " +
 			"search\" --set veto_window=5s",
 		Args: console.Between(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.place(cmd.Context())
-			if err != nil {
-				return err
-			}
+		RunE: inRepo(a.place, func(ctx context.Context, p *workspace.Workspace, args []string) error {
 			if err := o.name(p, args); err != nil {
 				return err
 			}
-			return runHere(cmd.Context(), a, p, o)
-		},
+			return runHere(ctx, a, p, o)
+		}),
 	}
 	o.flags(cmd)
 	cmd.Flags().StringArrayVar(&o.set, "set", nil,

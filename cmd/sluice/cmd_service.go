@@ -12,6 +12,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/fault"
 	"sluice/internal/settings"
+	"sluice/internal/show"
 	"sluice/internal/workspace"
 )
 
@@ -255,4 +256,28 @@ func serviceEnv(con *console.Console, f serviceFlags) (map[string]string, error)
 		env = deploy.Vars(con.Env, append(program.HomeVars(), settings.EnvPrefix+"*"))
 	}
 	return deploy.WithNamed(env, con.Getenv, f.keep)
+}
+
+func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
+	opt, err := f.options(&a.Console)
+	if err != nil {
+		return err
+	}
+	s, err := deploy.OpenOwn(opt)
+	if err != nil {
+		return err
+	}
+	st, err := s.Look(ctx, func() (string, error) { return f.home(&a.Console) })
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		err = a.Document(st)
+	} else {
+		show.Service(&a.Console, st, version)
+	}
+	if err == nil && st.State != deploy.StateRunning {
+		err = fault.Exit(fault.ExitFailed)
+	}
+	return err
 }

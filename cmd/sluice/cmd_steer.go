@@ -42,11 +42,7 @@ does until the run has ended, like ` + "`sluice run`" + `.`,
 		Example: "sluice retry phase-4-1\nsluice retry phase-4-1 code", Args: console.Between(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			event := func(run string, args []string) engine.Event {
-				ev := engine.RetryRequested{Run: run}
-				if len(args) == 2 {
-					ev.Step = args[1]
-				}
-				return ev
+				return engine.RetryRequested{Run: run, Step: arg(args, 1)}
 			}
 			p, err := a.place(cmd.Context())
 			if err != nil {

@@ -27,12 +27,8 @@ func triggersCommand(a *app) *cobra.Command {
 while the spec is the text that was armed.`,
 		Example: "sluice triggers\nsluice triggers arm nightly\nsluice triggers --json",
 		Args:    console.Between(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.place(cmd.Context())
-			if err != nil {
-				return err
-			}
-			all, err := show.Triggers(cmd.Context(), p, strings.Join(args, ""))
+		RunE: inRepo(a.place, func(ctx context.Context, p *workspace.Workspace, args []string) error {
+			all, err := show.Triggers(ctx, p, strings.Join(args, ""))
 			if err != nil {
 				return err
 			}
@@ -44,7 +40,7 @@ while the spec is the text that was armed.`,
 			}
 			show.PrintTriggers(&a.Console, all)
 			return nil
-		},
+		}),
 	}
 	cmd.AddCommand(
 		&cobra.Command{Use: "arm WORKFLOW", Short: "let the triggers of a workflow fire, with its spec as it is now",
@@ -69,11 +65,7 @@ func secretCommand(a *app) *cobra.Command {
 		Long: `A webhook counts if X-Hub-Signature-256 has the HMAC of its body by this secret. It is kept in the
 state folder, readable by you alone.`,
 		Example: "sluice triggers secret deploy\nsluice triggers secret deploy --new", Args: console.Between(1, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := a.person(cmd.Context())
-			if err != nil {
-				return err
-			}
+		RunE: inRepo(a.person, func(_ context.Context, p *workspace.Workspace, args []string) error {
 			secret, err := workflows.MakeSecret(p, args[0], another)
 			if err != nil {
 				return err
@@ -81,7 +73,7 @@ state folder, readable by you alone.`,
 			a.Print("%s", secret)
 			a.Note("POST /hook/%s/%s at the address of the page: `sluice web` prints it", filepath.Base(p.Root), args[0])
 			return nil
-		}}
+		})}
 	cmd.Flags().BoolVar(&another, "new", false, "create another secret; the old one no longer counts")
 	return cmd
 }
@@ -194,11 +186,7 @@ func (a *app) trigger(ctx context.Context, w workflows.ByHand, dry bool) error {
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		return a.Document(map[string]string{"run": run})
-	}
-	a.Print("%s", run)
-	return nil
+	return a.answer(map[string]string{"run": run}, run)
 }
 
 func (a *app) printVars(vars map[string]any) error {

@@ -23,12 +23,8 @@ bug report.`,
 		Example: "sluice version\nsluice version --json",
 		Args:    console.Between(0, 0),
 		RunE: func(*cobra.Command, []string) error {
-			if a.JSON {
-				return a.Document(map[string]string{"version": version, "commit": commitOf(), "go": runtime.Version(),
-					"os": runtime.GOOS, "arch": runtime.GOARCH})
-			}
-			a.Print("%s", versionLine())
-			return nil
+			return a.answer(map[string]string{"version": version, "commit": commitOf(), "go": runtime.Version(),
+				"os": runtime.GOOS, "arch": runtime.GOARCH}, versionLine())
 		},
 	})
 }

@@ -30,11 +30,7 @@ listens on this machine only, from the first link until the daemon ends.`,
 			if err != nil {
 				return err
 			}
-			if a.JSON {
-				return a.Document(map[string]string{"url": url})
-			}
-			a.Print("%s", url)
-			return nil
+			return a.answer(map[string]string{"url": url}, url)
 		},
 	}
 	return a.JSONFlag(cmd)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,14 +28,10 @@ continue, and a start within the lease takes them up again.`,
 			"sluice worker --cluster tls://a,b,c --nkey worker.nk --desk KEY --labels gpu --slots 8\n" +
 			"sluice worker --nkey worker.nk --journal ID --rights",
 		Args: console.Between(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: inRepo(a.bare, func(ctx context.Context, p *workspace.Workspace, _ []string) error {
 			in.Labels = strings.FieldsFunc(labels, func(r rune) bool { return r == ',' })
-			p, err := a.bare(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return serve.Work(cmd.Context(), a.serving(nil), p, in)
-		},
+			return serve.Work(ctx, a.serving(nil), p, in)
+		}),
 	}
 	cmd.Flags().StringVar(&in.Servers.URLs, "cluster", "", "the NATS servers: `URL,URL,…`")
 	cmd.Flags().StringVar(&in.Journal, "journal", "", "work for the journal with the `ID`; absent: this repo's own")
@@ -50,13 +47,9 @@ func workersCommand(a *app) *cobra.Command {
 	drain := func(use, short, long string, drain bool) *cobra.Command {
 		return &cobra.Command{Use: use + " ID", Short: short, Long: long, Args: console.Between(1, 1),
 			Example: "sluice workers\nsluice workers " + use + " 0123456789abcdef",
-			RunE: func(cmd *cobra.Command, args []string) error {
-				p, err := a.place(cmd.Context())
-				if err != nil {
-					return err
-				}
-				return serve.DrainWorker(cmd.Context(), &a.Console, p, args[0], drain)
-			}}
+			RunE: inRepo(a.place, func(ctx context.Context, p *workspace.Workspace, args []string) error {
+				return serve.DrainWorker(ctx, &a.Console, p, args[0], drain)
+			})}
 	}
 	cmd := a.JSONFlag(&cobra.Command{
 		Use:   "workers",
