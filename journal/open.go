@@ -78,7 +78,7 @@ func (l *Log) start() (*Log, Recovery, error) {
 		return nil, rec, err
 	}
 	if !found.journal && !l.reads {
-		err = l.create(&rec)
+		err = l.create()
 	} else {
 		err = l.open(found, &rec)
 	}
@@ -130,7 +130,7 @@ func (l *Log) look(rec *Recovery) (contents, error) {
 }
 
 // create creates an empty journal. Its parent folders may be new too, so it syncs them as well.
-func (l *Log) create(rec *Recovery) error {
+func (l *Log) create() error {
 	f, err := l.fs.Create(l.name)
 	if err != nil {
 		return l.openError(err)

@@ -173,6 +173,26 @@ func (w *written) plain(r *reader, n *yaml.Node, what, want string) (v string, o
 	return t.value, t.set()
 }
 
+// readValue reads a scalar with one of the tags, none = any, by parse, which returns what is wrong with it.
+func readValue[T any](r *reader, w *written, n *yaml.Node, what, want string, parse func(string) (T, string),
+	tags ...string) (v T) {
+	s, ok := w.plain(r, n, what, want)
+	if !ok {
+		return v
+	}
+	if m := resolve(n); len(tags) > 0 && !slices.Contains(tags, m.ShortTag()) {
+		r.at(n, "%s: expected %s, found %s", what, want, kindAndValue(m))
+		return v
+	}
+	v, why := parse(s)
+	if why != "" {
+		r.at(n, "%s: %s", what, why)
+	} else {
+		w.node = n
+	}
+	return v
+}
+
 // countDoc is a whole number, or an expression for one.
 type countDoc struct {
 	written
@@ -180,21 +200,7 @@ type countDoc struct {
 }
 
 func (c *countDoc) read(r *reader, n *yaml.Node, what string) {
-	v, ok := c.plain(r, n, what, "a whole number")
-	if !ok {
-		return
-	}
-	m := resolve(n)
-	if m.ShortTag() != "!!int" {
-		r.at(n, "%s: expected a whole number, found %s", what, kindAndValue(m))
-		return
-	}
-	i, why := parseCount(v)
-	if why != "" {
-		r.at(n, "%s: %s", what, why)
-		return
-	}
-	c.n, c.node = i, n
+	c.n = readValue(r, &c.written, n, what, "a whole number", parseCount, "!!int")
 }
 
 // parseCount parses a plain decimal. A leading zero could mean octal or decimal.
@@ -234,16 +240,7 @@ type spanDoc struct {
 }
 
 func (s *spanDoc) read(r *reader, n *yaml.Node, what string) {
-	v, ok := s.plain(r, n, what, "a duration such as 30s, 15m or 2h")
-	if !ok {
-		return
-	}
-	d, why := parseSpan(v)
-	if why != "" {
-		r.at(n, "%s: %s", what, why)
-		return
-	}
-	s.d, s.node = d, n
+	s.d = readValue(r, &s.written, n, what, "a duration such as 30s, 15m or 2h", parseSpan)
 }
 
 func parseSpan(v string) (d time.Duration, why string) {
@@ -272,20 +269,7 @@ type number struct {
 }
 
 func (c *number) read(r *reader, n *yaml.Node, what string) {
-	v, ok := c.plain(r, n, what, "a number")
-	if !ok {
-		return
-	}
-	if tag := resolve(n).ShortTag(); tag != "!!int" && tag != "!!float" {
-		r.at(n, "%s: expected a number, found %s", what, kindAndValue(resolve(n)))
-		return
-	}
-	f, why := parseNumber(v)
-	if why != "" {
-		r.at(n, "%s: %s", what, why)
-		return
-	}
-	c.f, c.node = f, n
+	c.f = readValue(r, &c.written, n, what, "a number", parseNumber, "!!int", "!!float")
 }
 
 func parseNumber(v string) (f float64, why string) {

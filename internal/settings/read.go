@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -111,7 +110,7 @@ func fileLayer(file string, project bool) (l layer, there bool, faults []error) 
 	case rest != nil:
 		return l, true, []error{fault.At(r.file, rest.Line, 1, "more than one document: want one")}
 	}
-	r.mapping(doc.Content[0], "", reflect.TypeFor[Settings](), 0)
+	r.mapping(doc.Content[0], "", 0)
 	l.former()
 	return l, true, r.faults
 }
@@ -147,7 +146,7 @@ func (r *settingsReader) at(n *yaml.Node, format string, args ...any) {
 	r.faults = append(r.faults, fault.At(r.file, n.Line, n.Column, format, args...))
 }
 
-func (r *settingsReader) mapping(n *yaml.Node, prefix string, t reflect.Type, depth int) {
+func (r *settingsReader) mapping(n *yaml.Node, prefix string, depth int) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return
 	}
@@ -184,7 +183,7 @@ func (r *settingsReader) value(k, v *yaml.Node, key string, depth int) {
 	}
 	if keys := kind.Kind() == reflect.Struct || kind.Kind() == reflect.Map; keys &&
 		(v.Kind == yaml.MappingNode || !r.yoursOnly(key)) {
-		r.mapping(v, key+sep, kind, depth+1)
+		r.mapping(v, key+sep, depth+1)
 		return
 	}
 	if r.yoursOnly(key) {
@@ -253,34 +252,27 @@ func scalar(value string, kind reflect.Type) (any, error) {
 	if kind.Kind() == reflect.Pointer {
 		kind = kind.Elem()
 	}
-	bad := fmt.Errorf("%q: want %s", text.Line(value), wordFor(kind))
+	read, ok := any(value), true
 	switch {
 	case kind == reflect.TypeFor[engine.Duration]():
-		if _, err := time.ParseDuration(value); err != nil && value != "0" {
-			return nil, bad
-		}
-		return value, nil
+		_, err := time.ParseDuration(value)
+		ok = err == nil || value == "0"
 	case kind.Kind() == reflect.String:
-		return value, nil
 	case kind.Kind() == reflect.Bool:
-		if !slices.Contains([]string{"true", "false"}, value) {
-			return nil, bad
-		}
-		return value == "true", nil
+		read, ok = value == "true", value == "true" || value == "false"
 	case kind.Kind() == reflect.Float64:
 		f, err := strconv.ParseFloat(value, 64)
-		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil, bad
-		}
-		return f, nil
+		read, ok = f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 	case kind.Kind() == reflect.Int, kind.Kind() == reflect.Int64:
 		n, err := strconv.ParseInt(strings.ReplaceAll(value, "_", ""), 10, 64)
-		if err != nil {
-			return nil, bad
-		}
-		return n, nil
+		read, ok = n, err == nil
+	default:
+		return nil, errors.New("cannot be set here")
 	}
-	return nil, errors.New("cannot be set here")
+	if !ok {
+		return nil, fmt.Errorf("%q: want %s", text.Line(value), wordFor(kind))
+	}
+	return read, nil
 }
 
 func wordFor(kind reflect.Type) string {
