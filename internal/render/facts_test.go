@@ -110,3 +110,22 @@ func TestFactsInWords(t *testing.T) {
 		}
 	}
 }
+
+// TestLineNamesItsRun: also where the fact has the run within what it records.
+func TestLineNamesItsRun(t *testing.T) {
+	for _, f := range []engine.Fact{
+		engine.NoticeOwed{Notice: engine.Notice{Run: "w-1.T-2.1"}},
+		engine.FileTaken{Move: engine.Move{Run: "w-1.T-2.1"}},
+		engine.NoticeTried{Run: "w-1.T-2.1"},
+	} {
+		raw, err := engine.EncodeFact(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for withRun, want := range map[bool]string{true: "w-1.T-2.1", false: "T-2"} {
+			if head, _ := LineParts(daemon.Line{Fact: raw}, Fact(raw), withRun); !strings.Contains(head, want) {
+				t.Errorf("%T, with its run: %v: %q, want %q", f, withRun, head, want)
+			}
+		}
+	}
+}
