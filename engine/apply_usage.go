@@ -39,8 +39,7 @@ func (r *roles) spend(role string, more Spend) {
 	}
 }
 
-// countEnd counts an agent's launch that has ended, and its running time. A launch that never
-// started does not count.
+// countEnd counts an agent's launch that has ended, and its running time. A launch that never started does not count.
 func (s *State) countEnd(r *Run, p *Proc, f ProcessGone, at time.Time) {
 	switch ran := Duration(p.ran(at)); {
 	case p.Role == "":

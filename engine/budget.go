@@ -232,16 +232,17 @@ func (d *running) overBudget(r *Run, w *Spec) {
 }
 
 // stopSpending stops the agents of a run that a usage limit has paused: all of them, or those of one role.
-func (d *budgeting) stopSpending(r *Run, w *Spec, role, why string) {
-	for _, p := range slices.Clone(r.Procs) {
-		if of := w.role(p); of != "" && (role == "" || of == role) && p.Stop == "" && r.wanted(p) {
-			d.put(StopOrdered{of: Of(r.ID), Key: p.Key, Why: stopBudget + why})
+func (d *budgeting) stopSpending(r *Run, role, why string) {
+	for _, k := range r.withKids() {
+		for _, p := range slices.Clone(k.Procs) {
+			if p.Role != "" && (role == "" || p.Role == role) && p.Stop == "" && k.wanted(p) {
+				d.put(StopOrdered{of: Of(k.ID), Key: p.Key, Why: stopBudget + why})
+			}
 		}
 	}
 }
 
-// endedForBudget reports whether a used-up budget ended the process, and it had not ended by itself
-// before.
+// endedForBudget reports whether a used-up budget ended the process, and it had not ended by itself before.
 func endedForBudget(p Proc, exit Exit) bool {
 	return strings.HasPrefix(p.Stop, stopBudget) && !endedFirst(p, exit)
 }
@@ -255,29 +256,32 @@ func endedFirst(p Proc, exit Exit) bool {
 
 // overUsage ends or pauses a run that has used up its usage limit.
 func (d *running) overUsage(r *Run, w *Spec) bool {
-	if r.Paused {
+	switch u, m := r.Usage, r.UsageLimit; {
+	case r.Paused:
+		return false
+	case m.Tokens > 0 && u.Tokens >= m.Tokens:
+		d.limit(r, w, maxTokens, "")
+	case m.CostUSD > 0 && u.CostUSD >= m.CostUSD:
+		d.limit(r, w, maxCost, "")
+	default:
 		return false
 	}
-	key := ""
-	if m := r.UsageLimit.Tokens; m > 0 && r.Usage.Tokens >= m {
-		key = maxTokens
-	} else if m := r.UsageLimit.CostUSD; m > 0 && r.Usage.CostUSD >= m {
-		key = maxCost
-	}
-	if key == "" {
-		return false
-	}
-	d.limit(r, w, key, "")
 	return true
+}
+
+// playing returns the processes of a role's agents in the run and its child runs.
+func (r *Run) playing(role string) (out []*Proc) {
+	for _, k := range r.withKids() {
+		out = append(out, k.Procs...)
+	}
+	return slices.DeleteFunc(out, func(p *Proc) bool { return p.Role != role })
 }
 
 // roleSpent returns what a role has used in the run so far.
 func (d *budgeting) roleSpent(r *Run, role string) Spend {
 	used := r.Roles[role]
-	for _, p := range r.Procs {
-		if p.Role == role {
-			used.Time += Duration(p.ran(d.at))
-		}
+	for _, p := range r.playing(role) {
+		used.Time += Duration(p.ran(d.at))
 	}
 	return used
 }
@@ -286,6 +290,13 @@ func (d *budgeting) roleSpent(r *Run, role string) Spend {
 func (r *roles) launchesUp(role string) bool {
 	limit := r.RoleLimits[role].Launches
 	return limit > 0 && r.Roles[role].Launches >= limit
+}
+
+// launchesUp reports whether those of the run, or of one whose child it is, are used up.
+func (s *State) launchesUp(r *Run, role string) bool {
+	for ; r != nil && !r.launchesUp(role); r = s.Parent(r) {
+	}
+	return r != nil
 }
 
 // overRoles ends or pauses a run in which a role has used up a limit, or needs a launch beyond one.
@@ -302,10 +313,10 @@ func (d *running) overRoles(r *Run, w *Spec) bool {
 			bound = maxCost
 		case limit.Time > 0 && used.Time >= limit.Time:
 			bound = maxDuration
-		case r.launchesUp(role) && d.awaits(r, w, role):
+		case r.launchesUp(role) && d.awaits(r, role):
 			bound = maxLaunches
 		}
-		if bound == "" || !d.plays(r, w, role) { // the work that remains does not use the role
+		if bound == "" || !d.plays(r, role) { // the work that remains does not use the role
 			continue
 		}
 		d.limit(r, w, roleLimit(role, bound), "")
@@ -314,48 +325,42 @@ func (d *running) overRoles(r *Run, w *Spec) bool {
 	return false
 }
 
-// plays reports whether an agent of the role is at work in the run, or is to be launched now.
-func (d *running) plays(r *Run, w *Spec, role string) bool {
-	return d.awaits(r, w, role) ||
-		slices.ContainsFunc(r.Procs, func(p *Proc) bool { return p.Role == role && p.Stop == "" && r.wanted(p) })
+// plays reports whether an agent of the role is at work in the run or its child runs, or is to be launched now.
+func (d *running) plays(r *Run, role string) bool {
+	return d.awaits(r, role) || slices.ContainsFunc(r.withKids(), func(k *Run) bool {
+		return slices.ContainsFunc(k.Procs, func(p *Proc) bool { return p.Role == role && p.Stop == "" && k.wanted(p) })
+	})
 }
 
-// awaits reports whether an agent of the role is to be launched in the run now.
-func (d *running) awaits(r *Run, w *Spec, role string) bool {
-	return slices.ContainsFunc(d.collect(r, w, nil), func(c candidate) bool {
-		return c.role(w) == role && (c.kind == ProcReview || c.a.Held == nil)
+// awaits reports whether an agent of the role is to be launched now in the run or its child runs.
+func (d *running) awaits(r *Run, role string) bool {
+	return slices.ContainsFunc(r.withKids(), func(k *Run) bool {
+		w := d.spec(k)
+		return w != nil && slices.ContainsFunc(d.collect(k, w, nil), func(c candidate) bool {
+			return c.role(w) == role && (c.kind == ProcReview || c.a.Held == nil)
+		})
 	})
 }
 
 // nearLimits warns a person, once per limit, of limits of the run that come near.
 func (d *budgeting) nearLimits(r *Run) {
-	tell := func(key, used, limit string) {
-		d.neared(r, key, limit, fmt.Sprintf("%s has used %s of its %s %s", r.ID, used, key, limit))
+	tell := func(is bool, key string, used, limit any) {
+		if is {
+			d.neared(r, key, fmt.Sprint(limit), fmt.Sprint(r.ID, " has used ", used, " of its ", key, " ", limit))
+		}
 	}
-	if m := r.UsageLimit.Tokens; near(r.Usage.Tokens, m) {
-		tell("max_tokens", strconv.FormatInt(r.Usage.Tokens, 10), strconv.FormatInt(m, 10))
-	}
-	if m := r.UsageLimit.CostUSD; near(r.Usage.CostUSD, m) {
-		tell("max_cost_usd", dollars(r.Usage.CostUSD), dollars(m))
-	}
+	u, m := r.Usage, r.UsageLimit
+	tell(near(u.Tokens, m.Tokens), maxTokens, u.Tokens, m.Tokens)
+	tell(near(u.CostUSD, m.CostUSD), maxCost, dollars(u.CostUSD), dollars(m.CostUSD))
 	for _, role := range slices.Sorted(maps.Keys(r.RoleLimits)) {
-		used, limit := d.roleSpent(r, role), r.RoleLimits[role]
-		if near(used.Tokens, limit.Tokens) {
-			tell(roleLimit(role, maxTokens), strconv.FormatInt(used.Tokens, 10), strconv.FormatInt(limit.Tokens, 10))
-		}
-		if near(used.CostUSD, limit.CostUSD) {
-			tell(roleLimit(role, maxCost), dollars(used.CostUSD), dollars(limit.CostUSD))
-		}
-		if near(used.Launches, limit.Launches) {
-			tell(roleLimit(role, maxLaunches), strconv.Itoa(used.Launches), strconv.Itoa(limit.Launches))
-		}
-		if near(used.Time, limit.Time) {
-			tell(roleLimit(role, maxDuration), time.Duration(used.Time).Round(time.Second).String(), limit.Time.String())
-		}
+		u, m := d.roleSpent(r, role), r.RoleLimits[role]
+		tell(near(u.Tokens, m.Tokens), roleLimit(role, maxTokens), u.Tokens, m.Tokens)
+		tell(near(u.CostUSD, m.CostUSD), roleLimit(role, maxCost), dollars(u.CostUSD), dollars(m.CostUSD))
+		tell(near(u.Launches, m.Launches), roleLimit(role, maxLaunches), u.Launches, m.Launches)
+		ran := time.Duration(u.Time).Round(time.Second)
+		tell(near(u.Time, m.Time), roleLimit(role, maxDuration), ran, m.Time.String())
 	}
-	if near(r.Begun, r.Allowance) {
-		tell("max_steps", strconv.Itoa(r.Begun), strconv.Itoa(r.Allowance))
-	}
+	tell(near(r.Begun, r.Allowance), "max_steps", r.Begun, r.Allowance)
 }
 
 // nearTime warns of the run's time limit. Only the clock calls it.

@@ -88,8 +88,7 @@ func startVars(w *Spec, given map[string]any) (map[string]any, string) {
 	return out, ""
 }
 
-// sameType converts x to the default's type, if it can. A required var has no default and accepts
-// any type.
+// sameType converts x to the default's type, if it can. A required var has no default and accepts any type.
 func sameType(def, x any) (any, bool) {
 	s, text := x.(string)
 	switch def.(type) {
@@ -260,10 +259,9 @@ func (d *steering) limit(r *Run, w *Spec, key, step string) {
 	switch hit := w.Limits.OnHit[key]; hit {
 	case Human:
 		d.stopFor(r, pausedByLimit+key, text+": sluice resume "+r.ID+" grants the same amount once more")
-		if key == "max_tokens" || key == "max_cost_usd" {
-			d.stopSpending(r, w, "", "the run's "+key+" is used up")
-		} else if role, bound, ok := roleKey(key); ok && bound != maxLaunches {
-			d.stopSpending(r, w, role, "the run's "+key+" is used up")
+		role, bound, ok := roleKey(key)
+		if ok && bound != maxLaunches || key == maxTokens || key == maxCost {
+			d.stopSpending(r, role, "the run's "+key+" is used up")
 		}
 	default:
 		d.end(r, RunEnded{Phase: endPhase(hit), Step: step, Why: text, Cause: causeLimit, Limit: key})

@@ -186,8 +186,7 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 	return out
 }
 
-// inUse reports whether the tree still has a process of the run or, with all, of any run that may
-// share it.
+// inUse reports whether the tree still has a process of the run or, with all, of any run that may share it.
 func (s *State) inUse(r *Run, tree string, all bool) bool {
 	runs := []*Run{r}
 	if all {
@@ -202,6 +201,11 @@ func (s *State) family(r *Run) []*Run {
 	for o := s.Parent(r); o != nil; o = s.Parent(r) {
 		r = o
 	}
+	return r.withKids()
+}
+
+// withKids returns the run and its descendants that are live or have a process.
+func (r *Run) withKids() []*Run {
 	all := []*Run{r}
 	for i := 0; i < len(all); i++ {
 		all = append(all, all[i].kids...)
@@ -209,8 +213,7 @@ func (s *State) family(r *Run) []*Run {
 	return all
 }
 
-// rewinds returns the worktrees whose branch must still go back; nothing is launched there before
-// that.
+// rewinds returns the worktrees whose branch must still go back; nothing is launched there before that.
 func (r *Run) rewinds() (trees []string) {
 	for _, w := range r.Writes {
 		if w.Kind == WriteRewind {

@@ -99,6 +99,49 @@ func TestRoleLaunches(t *testing.T) {
 	s.want(s.step("a"), "1 running", s.step("b"), "1 ready", s.r().PausedWhy, "limit:roles.dev.max_launches", fmt.Sprint(s.owes(DoStop, s.run+"/a#1.1")), "false")
 }
 
+// TestRoleInChildRuns: what a role does in child runs counts in the run's budget for it, which holds there too.
+func TestRoleInChildRuns(t *testing.T) {
+	atWork := func(s Spend, key string) *listed {
+		l := twoStepList(t, "", "", "A B", List{Attempts: 1, MaxParallel: 2}, Limits{}, roleMay("dev", s, key, Human))
+		for len(l.launches()) < 2 {
+			l.drive(1)
+		}
+		return l
+	}
+	stops := func(l *listed) string {
+		return fmt.Sprint(l.r().PausedWhy, l.owes(DoStop, "x-1.A.1/a#1.1"), l.owes(DoStop, "x-1.B.1/a#1.1"))
+	}
+	l := atWork(Spend{Launches: 3}, maxLaunches)
+	l.drive(5000)
+	l.want(stops(l), "limit:roles.dev.max_launchesfalse false", fmt.Sprint(l.r().Roles["dev"].Launches), "3")
+	l.do(ResumeRequested{Run: "x-1", By: ann})
+	l.all()
+	l.want(l.r().Phase, RunCompleted, fmt.Sprint(l.r().Roles["dev"].Launches), "4")
+
+	l = atWork(Spend{Usage: Usage{Tokens: 1000}}, maxTokens)
+	l.do(UsageSeen{Run: "x-1.A.1", Key: "x-1.A.1/a#1.1", Usage: Usage{Tokens: 600}})
+	l.want(stops(l), "false false")
+	l.do(UsageSeen{Run: "x-1.B.1", Key: "x-1.B.1/a#1.1", Usage: Usage{Tokens: 400}})
+	l.want(stops(l), "limit:roles.dev.max_tokenstrue true")
+
+	l = atWork(Spend{Time: Duration(10 * time.Minute)}, maxDuration)
+	l.later(4*time.Minute + time.Second)
+	l.want(fmt.Sprint(l.r().Near), "map[roles.dev.max_duration:10m0s]")
+	l.want(l.r().nextMoment(l.now).Sub(l.now).Round(time.Minute).String(), "1m0s")
+	l.later(time.Minute)
+	l.want(stops(l), "limit:roles.dev.max_durationtrue true")
+
+	// The run's own budget ends what its child runs do, too.
+	l = twoStepList(t, "", "", "A", List{Attempts: 1}, Limits{}, limits(func(l *Limits) {
+		l.MaxTokens, l.OnHit[maxTokens] = 1000, Human
+	}))
+	for len(l.launches()) < 1 {
+		l.drive(1)
+	}
+	l.do(UsageSeen{Run: "x-1.A.1", Key: "x-1.A.1/a#1.1", Usage: Usage{Tokens: 1000}})
+	l.want(stops(l), "limit:max_tokenstrue false")
+}
+
 // TestRoleTime: the running time of a role's agents is counted, concurrent ones added, but not the
 // wait for a slot; the clock alone ends it.
 func TestRoleTime(t *testing.T) {

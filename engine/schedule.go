@@ -51,8 +51,7 @@ func (c candidate) role(w *Spec) string {
 // usualCandidates is the capacity that suffices for most decisions.
 const usualCandidates = 4
 
-// schedule launches what is ready, oldest first. A candidate whose worktree is taken does not block
-// others.
+// schedule launches what is ready, oldest first. A candidate whose worktree is taken does not block others.
 func (d *decider) schedule() {
 	if d.s.hold {
 		return
@@ -77,7 +76,7 @@ func (d *decider) schedule() {
 		if tree == "" && c.outlived() {
 			continue
 		}
-		if c.r.launchesUp(c.role(d.spec(c.r))) {
+		if d.s.launchesUp(c.r, c.role(d.spec(c.r))) {
 			continue // an earlier launch in this loop took the last one; the next look at the run hits the limit
 		}
 		slot := c.kind == ProcReview && !c.forge || c.kind == ProcStep && !c.r.Offers(c.st)
@@ -179,9 +178,8 @@ func (o *occupied) holdUnread(r *Run) {
 	}
 }
 
-// keeps reports whether the attempt has had its worktree without a gap since its launch: from its
-// signal through check, hook and reviewers to the verdict. A person, a window or a voided round
-// releases it.
+// keeps reports whether the attempt has had its worktree without a gap since its launch: from its signal through
+// check, hook and reviewers to the verdict. A person, a window or a voided round releases it.
 func (a *Attempt) keeps(st *Step, rounds map[string][]*Round) bool {
 	if a.State != Signalled && a.State != Gating {
 		return false

@@ -46,8 +46,7 @@ func (m *soonest) see(t time.Time) {
 	}
 }
 
-// nextMoment returns the earliest moment later than after at which time alone changes something in
-// the run.
+// nextMoment returns the earliest moment later than after at which time alone changes something in the run.
 func (r *Run) nextMoment(after time.Time) time.Time {
 	m := soonest{after: after}
 	for _, p := range r.Procs {
@@ -79,8 +78,7 @@ func (r *Run) nextMoment(after time.Time) time.Time {
 	return m.at
 }
 
-// roleMoments sees the moments at which the agents of a role reach their total time limit, or come
-// near it.
+// roleMoments sees the moments at which the agents of a role reach their total time limit, or come near it.
 func (r *Run) roleMoments(m *soonest) {
 	for role, limit := range r.RoleLimits {
 		if limit.Time == 0 {
@@ -89,8 +87,8 @@ func (r *Run) roleMoments(m *soonest) {
 		var first time.Time
 		// sum over the others of how much later than the first they began
 		n, later := time.Duration(0), time.Duration(0)
-		for _, p := range r.Procs {
-			if p.Role != role || p.Waits {
+		for _, p := range r.playing(role) {
+			if p.Waits {
 				continue
 			}
 			if n++; n == 1 {
@@ -150,8 +148,7 @@ func (q *Round) moments(m *soonest, p *Proc, paused bool) {
 	}
 }
 
-// NeedsScan reports whether a deadline up to at is closed by a scan of the inboxes (Scanned), not
-// by the clock alone.
+// NeedsScan reports whether a deadline up to at is closed by a scan of the inboxes (Scanned), not by the clock alone.
 func (s *State) NeedsScan(at time.Time) bool {
 	for _, r := range s.index.closing {
 		if r.PausedWhy == pausedSpec { // no scan closes what cannot be read
