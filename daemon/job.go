@@ -85,8 +85,10 @@ func (o *orders) job(e engine.Effect) job.Job {
 	if e.Write != nil && e.Write.Sweep {
 		j.Live, j.Known = liveRuns(c.state), slices.Clone(c.state.Order)
 	}
-	if e.Proc != nil {
-		j.RunInfo.Role, j.RunInfo.RoleLimit = run.Roles[e.Proc.Role].Usage, run.RoleLimits[e.Proc.Role].Usage
+	for o := run; e.Proc != nil && o != nil; o = c.state.Parent(o) {
+		role := e.Proc.Role
+		j.RunInfo.Bounds = append(j.RunInfo.Bounds, engine.Bound{Most: o.UsageLimit, Used: o.Usage},
+			engine.Bound{Most: o.RoleLimits[role].Usage, Used: o.Roles[role].Usage})
 	}
 	ofStep(c, run, &j)
 	return j
@@ -142,8 +144,7 @@ func asksMade(e engine.Effect) bool {
 // runInfo returns what an effect gets of its run.
 func runInfo(c *core, run *engine.Run, e engine.Effect) job.RunInfo {
 	out := job.RunInfo{ID: run.ID, Workflow: run.Workflow, Phase: run.Phase,
-		EndWhy: run.EndWhy, RetryDir: run.RetryDir, File: run.File, Stubs: run.Stubs, Workspace: run.Workspace,
-		Usage: run.Usage, Limit: run.UsageLimit}
+		EndWhy: run.EndWhy, RetryDir: run.RetryDir, File: run.File, Stubs: run.Stubs, Workspace: run.Workspace}
 	if run.Child != nil {
 		out.Child = copied(run.Child)
 		if o := c.state.Parent(run); o != nil {

@@ -56,3 +56,15 @@ func TestNearNamesWhatIsUsed(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestBoundsOfAChild: a launch in a child run may cost what the limits of the runs above leave, too.
+func TestBoundsOfAChild(t *testing.T) {
+	c := &core{state: engine.NewState(), specs: map[string]*engine.Spec{"d": {ID: "w"}}}
+	r := &engine.Run{ID: "w-1", Digest: "d", UsageLimit: engine.Usage{CostUSD: 5}, Usage: engine.Usage{CostUSD: 4}}
+	r.Roles, r.RoleLimits = map[string]engine.Spend{"r": {Usage: engine.Usage{Tokens: 70}}}, map[string]engine.Spend{"r": {Usage: engine.Usage{Tokens: 100}}}
+	c.state.Runs["w-1"], c.state.Runs["w-1.c.1"] = r, &engine.Run{ID: "w-1.c.1", Digest: "d", Child: &engine.ChildOf{Parent: "w-1"}}
+	j := (&orders{core: c}).job(engine.Effect{Run: "w-1.c.1", Proc: &engine.Proc{Role: "r"}})
+	if left := j.Config.Left("r", engine.Usage{}, j.RunInfo.Bounds...); left != (engine.Usage{Tokens: 30, CostUSD: 1}) {
+		t.Errorf("%+v", left)
+	}
+}

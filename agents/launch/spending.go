@@ -317,8 +317,7 @@ func (ls *Launches) MayCost(j job.Job, role string) float64 {
 	} else if j.Attempt != nil {
 		before = j.Attempt.Usage
 	}
-	left := j.Config.Left(role, before, engine.Bound{Most: j.RunInfo.Limit, Used: j.RunInfo.Usage},
-		engine.Bound{Most: j.RunInfo.RoleLimit, Used: j.RunInfo.Role}).CostUSD
+	left := j.Config.Left(role, before, j.RunInfo.Bounds...).CostUSD
 	if _, used, most := ls.Today(); most.CostUSD > 0 && (left == 0 || most.CostUSD-used.CostUSD < left) {
 		left = cmp.Or(most.CostUSD-used.CostUSD, -1)
 	}

@@ -86,9 +86,8 @@ type MadeRound struct {
 type RunInfo struct {
 	ID, Workflow, Phase string
 	EndWhy              string
-	Usage, Limit        engine.Usage // what it used, and may use at most
-	Role, RoleLimit     engine.Usage // the same for the role that works in the job
-	RetryDir            string       // see engine.InRetryDir
+	Bounds              []engine.Bound // of it and the runs above it, and there of the job's role
+	RetryDir            string         // see engine.InRetryDir
 	// The hex SHA-256 of the spec's file as read for the run; "" = unknown.
 	File       string
 	Workspace  string          // the run's own worktree, below the root; "" = none

@@ -166,7 +166,10 @@ echo '{"type":"result","subtype":"error_max_budget_usd","is_error":true,"total_c
 	b.settings.Budget.Day.MaxCostUSD = 3
 	j := b.stepJob("A", 1, 1)
 	j.Config.Attempt.CostUSD, j.Attempt.Usage.CostUSD = 5, 3.5
-	j.RunInfo.Limit.CostUSD, j.RunInfo.Usage.CostUSD = 10, 9.25
+	bound := func(most, used float64) engine.Bound {
+		return engine.Bound{Most: engine.Usage{CostUSD: most}, Used: engine.Usage{CostUSD: used}}
+	}
+	j.RunInfo.Bounds = []engine.Bound{bound(20, 1), bound(10, 9.25)}
 	ev := b.carry(j)
 	wantText(t, "arguments", b.get("args"), "--max-budget-usd 0.7500 ")
 	if ev.Exit.Class != engine.ClassLimit || ev.Exit.Usage.CostUSD != 2 || !strings.Contains(ev.Exit.Why, "cost that it was given") {
@@ -178,7 +181,7 @@ echo '{"type":"result","subtype":"error_max_budget_usd","is_error":true,"total_c
 		b.settings.Budget.Day.MaxCostUSD = c.day
 		b.e.Spent(engine.Day{Day: launch.DayOf(time.Now()), Usage: engine.Spend{Usage: engine.Usage{CostUSD: c.spent}}})
 		again := b.stepJob("A", 2, 1)
-		again.Config.Attempt.CostUSD, again.Attempt.Usage.CostUSD, again.RunInfo.Usage.CostUSD, again.RunInfo.Limit.CostUSD = c.attempt, c.used, c.run, c.most
+		again.Config.Attempt.CostUSD, again.Attempt.Usage.CostUSD, again.RunInfo.Bounds = c.attempt, c.used, []engine.Bound{bound(c.most, c.run)}
 		if got := b.e.MayCost(again, "writer"); got != c.want {
 			t.Errorf("%+v: %g", c, got)
 		}
