@@ -76,8 +76,7 @@ func (o *orders) job(e engine.Effect) job.Job {
 	}
 	j.History, j.Sent = history(run, j.Spec), sent(run, j.Spec)
 	if asksMade(e) {
-		s := runStatus(c, run, true, shared{taken: func() engine.Taken { return engine.Taken{} },
-			asks: func() map[string]int { return nil }})
+		s := runStatus(c, run, true, shared{taken: func() engine.Taken { return engine.Taken{} }})
 		made := s.Made()
 		made.Asked = j.Spec.Description
 		j.Made = &made

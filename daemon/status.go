@@ -31,8 +31,7 @@ func statusOf(c *core, root string, q query,
 	}
 	sources = map[string]string{}
 	q.recent, s.Left = recent(c, q)
-	all := shared{taken: sync.OnceValue(func() engine.Taken { return c.state.Taken(c.spec) }),
-		asks: sync.OnceValue(func() map[string]int { return asksOf(c.state) }), unserved: q.unserved}
+	all := shared{taken: sync.OnceValue(func() engine.Taken { return c.state.Taken(c.spec) }), unserved: q.unserved}
 	most := len(c.state.Order)
 	if q.run != "" {
 		most = 1

@@ -11,19 +11,8 @@ import (
 // shared is the same for all that wait, found when it is first needed.
 type shared struct {
 	taken func() engine.Taken
-	asks  func() map[string]int // gate -> live runs in which it waits for a person
 
 	unserved bool
-}
-
-func asksOf(s *engine.State) map[string]int {
-	asks := map[string]int{}
-	for _, r := range s.Runs {
-		for _, q := range askedOf(r) {
-			asks[q.gate]++
-		}
-	}
-	return asks
 }
 
 // waits lists what the run waits for, oldest first.
@@ -159,7 +148,7 @@ func gateWait(c *core, r *engine.Run, spec *engine.Spec, st *engine.Step, w Wait
 			continue
 		}
 		w.Gate, w.Since = id, q.Opened
-		named := Named(id, r.ID, r.Child != nil || all.asks()[id] > 1)
+		named := Named(id, r.ID, true)
 		switch q.State {
 		case engine.OnReview:
 			w.Kind, w.Text = "review", id+" for its reviewer"
@@ -209,9 +198,8 @@ func AtRound(named string, n int) string {
 	return named
 }
 
-// Named returns how a command names a step or gate of a run. In a child run, and where other runs ask at
-// a gate of the name, it names the run too (which): the same id can be in runs of other tasks, or in the
-// run above.
+// Named returns how a command names a step or gate of a run, and with which its run: a command that decides is for
+// that run alone, whenever it is typed. One that shows needs it where other runs have the id too.
 func Named(id, run string, which bool) string {
 	if which {
 		return id + " --run " + run

@@ -178,7 +178,9 @@ func (s *Server) gatePage(r *http.Request, at repo, vw workspace.Viewer, served 
 }
 
 // AtRound is what a command that passes this round names.
-func (p *gatePage) AtRound() string { return daemon.AtRound(p.Gate.ID, p.Gate.Round) }
+func (p *gatePage) AtRound() string {
+	return daemon.AtRound(daemon.Named(p.Gate.ID, p.Run, true), p.Gate.Round)
+}
 
 // acts are the buttons of a gate in its state.
 func (p *gatePage) acts() {

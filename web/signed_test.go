@@ -72,7 +72,7 @@ func TestSignedDecision(t *testing.T) {
 	p.proves()
 	run := p.run(signedSpec)
 	at := "/r/shop/" + run + "/g/G"
-	if body := p.gets(at).Body.String(); !strings.Contains(body, "<code>sluice pass G</code> in a terminal") || strings.Contains(body, "data-passkey") {
+	if body := p.gets(at).Body.String(); !strings.Contains(body, "<code>sluice pass G --run "+run+"</code> in a terminal") || strings.Contains(body, "data-passkey") {
 		t.Errorf("without a passkey: %s", body)
 	}
 	if got := p.says(at+"/challenge", with(p.looks(at), "outcome", "pass")); !strings.Contains(got.Fault, "no passkey of ann is registered") {

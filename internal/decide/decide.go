@@ -222,8 +222,8 @@ func (d *Decision) ofRound() error {
 	if d.Run == "" || now == 0 || d.Round == 0 || d.Round == now {
 		return nil
 	}
-	then := Decision{Gate: d.Gate, Run: d.Run, inRun: d.inRun, Outcome: d.Outcome, Round: now}
-	return fault.Failed("look again: `sluice show "+d.named()+"`, then `"+then.command()+"`",
+	then := Decision{Gate: d.Gate, Run: d.Run, inRun: true, Outcome: d.Outcome, Round: now}
+	return fault.Failed("look again: `sluice show "+then.named()+"`, then `"+then.command()+"`",
 		"gate %s is at round %d, and your %s is for round %d", text.Line(d.Gate), now, text.Line(d.Outcome), d.Round)
 }
 

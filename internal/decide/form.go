@@ -84,7 +84,8 @@ func fillIn(con *console.Console, d *Decision, by []byte) ([]byte, error) {
 
 // command returns the command that makes the decision.
 func (d *Decision) command() string {
-	return engine.Verb(daemon.AtRound(d.named(), d.Round), text.Line(d.Outcome))
+	named := daemon.Named(text.Line(d.Gate), text.Line(d.Run), d.Run != "")
+	return engine.Verb(daemon.AtRound(named, d.Round), text.Line(d.Outcome))
 }
 
 // named returns how a command names the gate.

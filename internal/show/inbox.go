@@ -115,14 +115,6 @@ func SpecsOf(read func(daemon.RunStatus) (*engine.Spec, error)) func(daemon.RunS
 func Waits(st daemon.Status, served bool, specOf func(daemon.RunStatus) *engine.Spec) []Waiting {
 	out := []Waiting{}
 	in := "sluice -C " + text.Typed(st.Root)
-	runs := map[string]int{} // gate -> live runs that wait for it
-	for _, r := range st.Runs {
-		for _, w := range r.Waits {
-			if r.Live() && w.Gate != "" {
-				runs[w.Gate]++
-			}
-		}
-	}
 	for _, r := range st.Runs {
 		if !r.Live() {
 			continue
@@ -130,15 +122,12 @@ func Waits(st daemon.Status, served bool, specOf func(daemon.RunStatus) *engine.
 		for _, w := range r.Waits {
 			i := Waiting{Repo: st.Root, Run: r.ID, For: r.Child.Title(), Kind: w.Kind, Step: w.Step, Gate: w.Gate,
 				Since: w.Since, Until: w.Until, Served: served, Stub: r.Stubbed, Trust: r.Trust}
-			which := ""
-			if runs[w.Gate] > 1 {
-				which = " --run " + r.ID
-			}
+			named := daemon.Named(w.Gate, r.ID, true)
 			switch w.Kind {
 			case "human":
-				i.Type = in + " show " + w.Gate + which
+				i.Type = in + " show " + named
 			case "window":
-				i.Type = in + " veto " + w.Gate + which + " -m …"
+				i.Type = in + " veto " + named + " -m …"
 			case "offer":
 				i.Type = in + " next"
 			case "paused":

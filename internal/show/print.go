@@ -61,10 +61,10 @@ func Print(con *console.Console, sh *Shown) {
 		con.Field("signed by", text.Line(who)+"; sluice pass, fail and veto sign")
 	}
 	if g := sh.Gate; g != nil && g.State == engine.OnHuman {
-		con.Print("\nDecide: %s", decideWords(*g, sh.named(g.ID)))
+		con.Print("\nDecide: %s", decideWords(*g, daemon.Named(g.ID, sh.Run, true)))
 	} else if g != nil && g.State == engine.OnWindow {
 		con.Print("\nIt passes by itself in %s: sluice veto %s -m \"…\" stops it", render.Ago(g.Until.Sub(con.Now())),
-			sh.named(g.ID))
+			daemon.Named(g.ID, sh.Run, true))
 	}
 }
 
