@@ -241,6 +241,7 @@ type StepStatus struct {
 	Role     string           `json:"role,omitempty"`
 	Held     *engine.Actor    `json:"held,omitempty"` // who has taken it over
 	Worktree string           `json:"worktree,omitempty"`
+	Untaken  bool             `json:"untaken,omitempty"` // its work is in no commit: see Untaken
 	Summary  string           `json:"summary,omitempty"`
 	Failure  string           `json:"failure,omitempty"`
 	Gates    []GateStatus     `json:"gates,omitempty"`

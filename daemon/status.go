@@ -219,12 +219,18 @@ func drifted(root, workflow, file, source string) bool {
 	return string(now) != source
 }
 
+// Untaken reports whether an attempt without a result worked in the run's own worktree, of which only checked work is
+// committed: a pass goes on without what it changed.
+func Untaken(own string, a *engine.Attempt) bool {
+	return own != "" && a.Worktree == own && a.Broken != "" && a.Content == "" && !a.Reads
+}
+
 func stepStatus(s *engine.State, r *engine.Run, spec *engine.Spec, st *engine.Step, full bool) StepStatus {
 	out := StepStatus{ID: st.ID, Name: st.Name, Role: st.Role(), State: "waiting"}
 	if as := r.Attempts[st.ID]; len(as) > 0 {
 		a := as[len(as)-1]
 		out.State, out.Attempt, out.Worktree, out.Summary, out.Failure = a.State, a.N, a.Worktree, a.Summary, a.Failure
-		out.Since, out.Held = sinceOf(a), copied(a.Held)
+		out.Since, out.Held, out.Untaken = sinceOf(a), copied(a.Held), Untaken(r.Workspace, a)
 		switch {
 		case a.State == engine.Superseded && r.Live():
 			out.State = "waiting"

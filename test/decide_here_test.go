@@ -69,6 +69,26 @@ func TestShowDecides(t *testing.T) {
 	}
 }
 
+// TestTypedAgain: a pass that is typed again, and names no run, says at a terminal which run it is for now, and asks.
+func TestTypedAgain(t *testing.T) {
+	t.Parallel()
+	w, sluice := looked(t)
+	defer w.serve(sluice)()
+	w.start(sluice, "w")
+	w.until(`G`, "inbox")
+	win := w.inTerminal(110, 50, sluice+" pass G; read x; clear; "+sluice+" pass G; "+sluice+" pass G")
+	win.sees(`^w-1 +G #1 +passed by`)
+	w.until(`completed`, "status")
+	w.start(sluice, "w")
+	w.until(`G`, "inbox")
+	win.types("Enter")
+	win.sees(`^Pass G review, round 1 of w-2: step A, content [0-9a-f]{12}\? \[y/N\]`)
+	win.types("Enter")
+	win.sees(`^sluice: nothing was decided\s+→ .sluice show G --run w-2. shows it\s+Pass G review, round 1 of w-2`)
+	win.types("y", "Enter")
+	win.sees(`^w-2 +G #1 +passed by`)
+}
+
 // TestShowTakesNoTypeAhead: what is typed before show asks, or pasted, decides nothing; a single key then does.
 func TestShowTakesNoTypeAhead(t *testing.T) {
 	w, sluice := looked(t)

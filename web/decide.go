@@ -185,9 +185,12 @@ func sure(r *http.Request, p *gatePage, ev engine.Answered) *view {
 func sureOf(p *gatePage, ev engine.Answered) surePage {
 	g := p.Gate
 	q := press.Pass{Run: p.Run, Gate: g.ID, GateName: g.Name, Round: g.Round, Step: p.Step, StepName: p.StepName,
-		Answer: form.Shown(ev.Answer)}
+		Answer: form.Shown(ev.Answer), Untaken: p.Untaken}
 	if p.Taken == "" {
 		q.Content = p.Form.Digest
+	}
+	if ev.Outcome != engine.OutcomePass {
+		q.Route = ev.Outcome
 	}
 	out := surePage{Question: q.Question(), Outcome: ev.Outcome, Text: ev.Text, URL: p.URL, Form: p.Form,
 		Commit: p.Taken, Unsent: len(p.Drafts)}
@@ -198,10 +201,6 @@ func sureOf(p *gatePage, ev engine.Answered) surePage {
 		if a.Outcome == ev.Outcome {
 			out.Label = a.Label
 		}
-	}
-	if ev.Outcome != engine.OutcomePass {
-		out.Question = fmt.Sprintf("Decide %s at %s, round %d of %s: step %s?", text.Line(ev.Outcome),
-			text.Title(g.ID, g.Name), g.Round, text.Line(p.Run), text.Title(p.Step, p.StepName))
 	}
 	return out
 }

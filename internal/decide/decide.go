@@ -133,6 +133,9 @@ func give(ctx context.Context, con *console.Console, p *workspace.Workspace, d D
 	if err := answerOf(con, &d); err != nil {
 		return err
 	}
+	if err := sure(con, st.Runs, d); err != nil {
+		return err
+	}
 	if err := proofOf(ctx, con, p, &d); err != nil || d.Out != "" {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"sluice/engine"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/form"
+	"sluice/internal/press"
 	"sluice/internal/render"
 	"sluice/internal/text"
 	"sluice/internal/workspace"
@@ -38,6 +40,44 @@ func (d *Decision) unknown(con *console.Console, st daemon.Status, known []strin
 		return fault.Failed(advice, "no gate %q in a live run %q", text.Line(d.Gate), text.Line(d.Run))
 	}
 	return fault.Failed(advice, "no gate %q in a live run", text.Line(d.Gate))
+}
+
+// sure asks at a terminal before a pass or a route that names no run where another run had the gate too, as a command
+// does that is typed again; and before a pass that goes on without the work.
+func sure(con *console.Console, runs []daemon.RunStatus, d Decision) error {
+	if d.Run == "" || engine.Refuses(d.Outcome) || d.Signed != "" {
+		return nil
+	}
+	q := press.Pass{Run: d.Run, Gate: d.Gate, Round: d.Round, Answer: form.Shown(d.answer)}
+	if d.Outcome != engine.OutcomePass {
+		q.Route = d.Outcome
+	}
+	other := false
+	for _, r := range runs {
+		step, g := r.Gate(d.Gate)
+		switch {
+		case g == nil:
+		case r.ID == d.Run:
+			q.GateName, q.Step, q.StepName, q.Content = g.Name, step.ID, step.Name, g.Reviewed
+			q.Untaken = q.Route == "" && g.State == engine.OnHuman && step.Untaken
+		default:
+			other = other || g.Round > 0
+		}
+	}
+	switch {
+	case !q.Untaken && (d.inRun || !other):
+		return nil
+	case q.Untaken && !con.Asks():
+		con.Note("the run goes on without the work of %s, which gave no result: it is in no commit", q.Step)
+		fallthrough
+	case !con.Asks():
+		return nil
+	}
+	yes, err := con.Ask(q.Question())
+	if err == nil && !yes {
+		err = fault.Failed("`sluice show "+daemon.Named(d.Gate, d.Run, true)+"` shows it", "nothing was decided")
+	}
+	return err
 }
 
 // end says how the newest round of a gate in an ended run was decided.

@@ -304,7 +304,12 @@ func (l Last) committed(ctx context.Context, repo *git.Repo, r daemon.RunStatus)
 	if l.middle != "" {
 		return "before it can land: " + text.Line(l.middle), failed
 	}
-	return fmt.Sprintf("to take it: %s (%s on branch %s)", l.how, text.Plural(len(changes), "file"), r.Branch), failed
+	rest := ""
+	if n := len(folders.WorkOf(repo.Top(), r.Made()).Uncommitted(ctx, repo)); n > 0 {
+		rest = fmt.Sprintf("; %d more in no commit, in %s", n, r.Workspace)
+	}
+	return fmt.Sprintf("to take it: %s (%s on branch %s%s)", l.how, text.Plural(len(changes), "file"), r.Branch, rest),
+		failed
 }
 
 // toCommit says how to take work that is in no commit, as one line for a shell.

@@ -86,6 +86,8 @@ type Pass struct {
 	Step, StepName      string
 	Content             string // digest of the work
 	Answer              string // what the pass gives, in words
+	Route               string // the route that is taken instead; "" = none
+	Untaken             bool   // the run goes on without the work
 }
 
 // Bounds of a part of the question, in characters.
@@ -102,12 +104,19 @@ func Content(digest string) string {
 // Question asks whether it is meant.
 func (p Pass) Question() string {
 	part := func(s string) string { return text.Clean(s, partMost) }
-	out := fmt.Sprintf("Pass %s, round %d of %s", part(text.Title(p.Gate, p.GateName)), p.Round, part(p.Run))
+	verb := "Pass "
+	if p.Route != "" {
+		verb = "Decide " + part(p.Route) + " at "
+	}
+	out := fmt.Sprintf("%s%s, round %d of %s", verb, part(text.Title(p.Gate, p.GateName)), p.Round, part(p.Run))
 	if p.Step != "" {
 		out += ": step " + part(text.Title(p.Step, p.StepName))
 	}
 	if p.Content != "" {
 		out += ", content " + Content(p.Content)
+	}
+	if p.Untaken && p.Route == "" {
+		out += ", without its work"
 	}
 	if p.Answer != "" {
 		out += ", with " + p.Answer

@@ -87,6 +87,13 @@ func TestTheQuestion(t *testing.T) {
 	if got := p.Question(); got != "Pass G review, round 3 of w-1: step A write, content 0123456789ab?" {
 		t.Errorf("%q", got)
 	}
+	p = Pass{Run: "w-1", Gate: "G", Round: 1, Step: "A", Untaken: true}
+	if got := p.Question(); got != "Pass G, round 1 of w-1: step A, without its work?" {
+		t.Errorf("%q", got)
+	}
+	if p.Route = "later"; p.Question() != "Decide later at G, round 1 of w-1: step A?" {
+		t.Errorf("%q", p.Question())
+	}
 	p = Pass{Run: "w-1", Gate: "G", GateName: strings.Repeat("long ", 100), Round: 1, Step: strings.Repeat("s", 500)}
 	if got := p.Question(); len(got) > 300 || strings.Contains(got, "content") || !strings.HasSuffix(got, "?") {
 		t.Errorf("%d: %q", len(got), got)

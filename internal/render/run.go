@@ -159,6 +159,10 @@ func stepLines(c *console.Console, r daemon.RunStatus, now time.Time, width int)
 		if s.Failure != "" && s.State != engine.Passed {
 			more = c.WrappedLines(width, 6, console.Styled(text.Line(text.Brief(s.Failure)), console.Red))
 		}
+		if s.Untaken && s.State == engine.Passed {
+			more = c.WrappedLines(width, 6, console.Styled(fmt.Sprintf("passed without its work, which is in no commit: "+
+				"sluice attempt diff %s %s.%d", r.ID, s.ID, s.Attempt), console.Yellow))
+		}
 		below = append(below, append(more, listLines(c, s.List, width)...))
 		for _, g := range s.Gates {
 			if !g.Listed() {

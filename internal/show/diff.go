@@ -70,7 +70,7 @@ func (sh *Shown) Ends(ctx context.Context, repo *git.Repo, since bool) (from, to
 		shas, err := lastTwo(ctx, repo, sh)
 		return shas[0], shas[1], err
 	}
-	return sh.base, sh.Taken, nil
+	return sh.base, cmp.Or(sh.Taken, sh.left), nil
 }
 
 // lastTwo returns the commits that the attempt and the one before ended with.

@@ -12,6 +12,7 @@ import (
 	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/git"
 	"sluice/internal/layout"
 	"sluice/internal/prompt"
 	"sluice/internal/render"
@@ -52,10 +53,11 @@ type Shown struct {
 	Notes    []engine.Note       `json:"notes,omitempty"` // a person's words for the step
 	Changed  []string            `json:"changed,omitempty"`
 	Cut      bool                `json:"changed_cut,omitempty"`
-	Taken    string              `json:"taken,omitempty"`  // the commit that the gate judges
-	Beside   []tree.Beside       `json:"beside,omitempty"` // judged too, but not shipped
-	Law      []tree.Beside       `json:"law,omitempty"`    // deciding files, changed and in no commit
-	Hidden   []tree.Beside       `json:"hidden,omitempty"` // hidden by the run's own ignore rules
+	Taken    string              `json:"taken,omitempty"`   // the commit that the gate judges
+	Untaken  bool                `json:"untaken,omitempty"` // there is none, so a pass goes on without the work
+	Beside   []tree.Beside       `json:"beside,omitempty"`  // judged too, but not shipped
+	Law      []tree.Beside       `json:"law,omitempty"`     // deciding files, changed and in no commit
+	Hidden   []tree.Beside       `json:"hidden,omitempty"`  // hidden by the run's own ignore rules
 	More     int                 `json:"more_hidden,omitempty"`
 	Files    string              `json:"files,omitempty"` // prompt, output and signal
 	Checked  []checkedBy         `json:"checked,omitempty"`
@@ -66,9 +68,10 @@ type Shown struct {
 	Tasks    []daemon.TaskStatus `json:"tasks,omitempty"` // of a list, with their answers
 
 	tree, base string
-	recorded   bool // what the attempt changed was recorded as its work was taken
-	machine    bool // a machine checks some of the criteria
-	nobody     bool // and nobody judges the others
+	left       string // the commit that keeps what was not taken
+	recorded   bool   // what the attempt changed was recorded as its work was taken
+	machine    bool   // a machine checks some of the criteria
+	nobody     bool   // and nobody judges the others
 }
 
 // checkedBy is the output of a criterion's command in the attempt's check.
@@ -161,7 +164,7 @@ func gather(ctx context.Context, from *workspace.Workspace, spec *engine.Spec, r
 	}
 	if n := len(st.Attempts); n > 0 {
 		sh.Attempt = attemptOf(st, sh.Gate, id)
-		sh.Newest = st.Attempts[n-1].N
+		sh.Newest, sh.Untaken = st.Attempts[n-1].N, daemon.Untaken(r.Workspace, sh.Attempt)
 		for _, x := range st.Attempts {
 			sh.Usage = sh.Usage.Plus(AttemptUsage(x))
 		}
@@ -287,6 +290,9 @@ func (sh *Shown) changes(ctx context.Context, from *workspace.Workspace, run str
 		return
 	}
 	defer repo.Close()
+	if sh.Untaken && sh.kept(ctx, repo) == nil {
+		return
+	}
 	if sh.base == "" && began.Found == "" {
 		return // it was not begun
 	}
@@ -295,6 +301,23 @@ func (sh *Shown) changes(ctx context.Context, from *workspace.Workspace, run str
 		return
 	}
 	sh.Changed, sh.Cut = ch.Files, ch.Cut
+}
+
+// kept adds what an attempt left that was not taken: later steps work in its folder.
+func (sh *Shown) kept(ctx context.Context, repo *git.Repo) error {
+	left, base, err := repo.Kept(ctx, layout.AttemptName(sh.Run, sh.Step, sh.Attempt.N))
+	if err != nil {
+		return err
+	}
+	changes, err := repo.ChangesBetween(ctx, base, left)
+	if err != nil {
+		return err
+	}
+	sh.base, sh.left = base, left
+	for _, c := range changes {
+		sh.Changed = append(sh.Changed, c.Path)
+	}
+	return nil
 }
 
 // Again reports whether there was an attempt before the one shown.

@@ -162,10 +162,7 @@ func printAttempt(con *console.Console, sh *Shown, at *engine.Attempt) {
 	case at.Failure != "":
 		con.Text("failed", at.Failure)
 	case at.Broken != "":
-		con.Text("broken", at.Broken)
-		if len(sh.Criteria) > 0 && !at.Checked {
-			con.Field("criterion", "not checked: a pass takes the work as it is")
-		}
+		printBroken(con, sh, at)
 	case at.Checked && len(sh.Criteria) > 0:
 		con.Field("criterion", heldWords(sh, at))
 	}
@@ -187,6 +184,16 @@ func printAttempt(con *console.Console, sh *Shown, at *engine.Attempt) {
 	}
 	if sh.Usage != (engine.Usage{}) {
 		con.Field("cost", fmt.Sprintf("%d tokens, %.2f USD", sh.Usage.Tokens, sh.Usage.CostUSD))
+	}
+}
+
+func printBroken(con *console.Console, sh *Shown, at *engine.Attempt) {
+	con.Text("broken", at.Broken)
+	switch {
+	case sh.Untaken:
+		con.Field("not taken", "what it changed is in no commit: a pass goes on without it")
+	case len(sh.Criteria) > 0 && !at.Checked:
+		con.Field("criterion", "not checked: a pass takes the work as it is")
 	}
 }
 

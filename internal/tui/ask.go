@@ -80,7 +80,7 @@ func (m *deciding) confirmPass(t target, text string, answer []byte, back mode) 
 	p := press.Pass{Run: t.run, Gate: t.gate, Round: t.round, Content: t.content, Answer: form.Shown(answer)}
 	if r := m.run(t.root, t.run); r != nil {
 		if s, g := r.Gate(t.gate); g != nil {
-			p.GateName, p.Step, p.StepName = g.Name, s.ID, s.Name
+			p.GateName, p.Step, p.StepName, p.Untaken = g.Name, s.ID, s.Name, s.Untaken
 		}
 	}
 	m.ask = question{text: p.Question(), yes: "enter", pass: &t, words: text, gives: answer, back: back}

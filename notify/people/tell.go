@@ -180,6 +180,9 @@ func (p *People) askedFor(out *notify.Notice, job job.Job, what string, most int
 		return nil, nil
 	}
 	body = p.reviewed(job, most)
+	if a := job.Attempt; a != nil && daemon.Untaken(job.RunInfo.Workspace, a) {
+		body = append(body, "What it changed is in no commit: a pass goes on without it.")
+	}
 	if left := p.left(job); left != "" {
 		body = append(body, left)
 	}
