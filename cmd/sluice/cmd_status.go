@@ -15,8 +15,10 @@ func lsCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [TASKS.json]",
 		Short: "list the runs of this repo, or the tasks of a task file",
-		Long: `Prints one row per run, newest last: its state, progress and age, and what a live run waits for.
-Without --all it shows the last ten ended runs only, and no ended runs of tasks.
+		Long: `Prints one row per run, newest last: its state, progress and age, and what a live run waits for, or the
+branch of an ended one that has not landed.
+Without --all it shows the last ten ended runs only, and no ended runs of tasks; with --all it does not
+look for branches.
 For a task file it lists the tasks by status, in the order they are taken, and what they wait for.`,
 		Example: "sluice ls\nsluice ls --json\nsluice ls to-do.json --status blocked",
 		Args:    console.Between(0, 1),
@@ -35,7 +37,7 @@ For a task file it lists the tasks by status, in the order they are taken, and w
 				if err != nil {
 					return err
 				}
-				return show.Runs(&a.Console, st, served, all)
+				return show.Runs(cmd.Context(), &a.Console, st, served, all)
 			})
 		},
 	}

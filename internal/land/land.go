@@ -206,7 +206,7 @@ func tellLanded(con *console.Console, r daemon.RunStatus, out landed) error {
 // is where the command runs. What git cannot say is left out: this is a hint. last is for a reader who
 // asks again and again: git is asked when a ref has moved. state is the repo's state folder.
 func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bool, last *Last) string {
-	if r.Workspace == "" || r.Child != nil || r.Stubbed || r.Live() {
+	if !lands(r) {
 		return ""
 	}
 	repo, err := git.Open(ctx, root)
@@ -222,10 +222,7 @@ func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bo
 	if err != nil || base.SHA == "" {
 		return ""
 	}
-	how := "sluice land " + r.ID
-	if r.Phase != engine.RunCompleted {
-		how += " --unfinished"
-	}
+	how := commandFor(r)
 	if at := pulls.Address(state, r.ID); at != "" && tip.SHA == base.SHA && r.Phase == engine.RunCompleted {
 		return "its pull request: " + text.Line(at) // somebody merged it while a gate was open
 	}
@@ -254,6 +251,34 @@ func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bo
 		last.words = words
 	}
 	return last.words
+}
+
+// lands reports whether a run is over and worked in its own worktree.
+func lands(r daemon.RunStatus) bool {
+	return r.Workspace != "" && r.Child == nil && !r.Stubbed && !r.Live()
+}
+
+// commandFor returns the command that lands a run.
+func commandFor(r daemon.RunStatus) string {
+	if r.Phase != engine.RunCompleted {
+		return "sluice land " + r.ID + " --unfinished"
+	}
+	return "sluice land " + r.ID
+}
+
+// Unlanded is ToTake for a list of many runs: it names the branch of a run that is over and has not landed. It reads
+// refs only, so it does not know a branch that somebody merged.
+func Unlanded(ctx context.Context, repo *git.Repo, r daemon.RunStatus) string {
+	if !lands(r) {
+		return ""
+	}
+	tip, err := repo.TipOf(ctx, git.BranchRefs+r.Branch)
+	base, badBase := repo.TipOf(ctx, git.Own("base", r.ID))
+	landed, badRef := tree.HasLanded(ctx, repo, r.ID)
+	if errors.Join(err, badBase, badRef) != nil || landed || tip.SHA == "" || tip.SHA == base.SHA {
+		return ""
+	}
+	return "its work is on branch " + r.Branch + ": " + commandFor(r)
 }
 
 // Gone says that the worktree of a live run was deleted, and what to do; "" if it was not. It is a hint too.

@@ -219,7 +219,7 @@ func TestUnservedAdvice(t *testing.T) {
 	if err := PrintInbox(con, Waits(st, false, nil), 0); err != nil {
 		t.Fatal(err)
 	}
-	_ = Runs(con, st, false, true)
+	_ = Runs(t.Context(), con, st, false, true)
 	if s := out.String(); strings.Contains(s, "resume") || strings.Count(s, "run w-1") != 2 || !strings.Contains(errs.String(), "no sluice process serves /r: `sluice -C /r run RUN` continues it here, `sluice -C /r watch add`") {
 		t.Errorf("%s%s", s, errs.String())
 	}

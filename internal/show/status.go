@@ -8,6 +8,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
+	"sluice/internal/git"
 	"sluice/internal/land"
 	"sluice/internal/render"
 	"sluice/internal/settings"
@@ -19,14 +20,18 @@ import (
 const endedShown = 10
 
 // Runs prints the runs of a repo, one per line, and what is wrong with the repo; all includes all
-// ended runs.
-func Runs(con *console.Console, st daemon.Status, served, all bool) error {
+// ended runs, and does not look for their branches.
+func Runs(ctx context.Context, con *console.Console, st daemon.Status, served, all bool) error {
 	if con.JSON {
 		return con.Document(map[string]any{"served": served, "status": st})
 	}
 	runs := st.Runs
+	var repo *git.Repo
 	if !all {
 		runs = withoutOld(runs)
+		if repo, _ = git.Open(ctx, st.Root); repo != nil {
+			defer repo.Close()
+		}
 	}
 	t := &console.Table{Columns: []console.Column{{}, {}, {}, {}, {Fit: console.Cut}}}
 	for _, r := range runs {
@@ -36,12 +41,16 @@ func Runs(con *console.Console, st daemon.Status, served, all bool) error {
 		if unpassed := render.NotPassed(r.More + len(r.Unpassed)); unpassed != "" {
 			state, look = state+", "+unpassed, console.Yellow
 		}
+		last := render.FirstWait(r, con.Now(), render.WaitWords)
+		if last == "" && repo != nil {
+			last = land.Unlanded(ctx, repo, r)
+		}
 		t.Row(
 			console.Styled(sign+" "+r.ID, style),
 			console.Styled(state+render.StubMark(r.Stubbed)+render.UnheldMark(r.Trust), look),
 			console.Styled(render.ProgressMark(r), console.Plain),
 			console.Styled(render.RunAge(con, r), console.Dim),
-			console.Styled(render.FirstWait(r, con.Now(), render.WaitWords), console.Plain))
+			console.Styled(last, console.Plain))
 	}
 	con.PrintTable(t)
 	if len(st.Runs) == 0 {

@@ -69,7 +69,7 @@ func TestNothingIsWiderThanTheTerminal(t *testing.T) {
 	st := longRuns(now)
 	for name, prints := range map[string]func(con *console.Console){
 		"inbox": func(con *console.Console) { _ = PrintInbox(con, Waits(st, true, nil), 0) },
-		"ls":    func(con *console.Console) { _ = Runs(con, st, true, true) },
+		"ls":    func(con *console.Console) { _ = Runs(t.Context(), con, st, true, true) },
 		"status": func(con *console.Console) {
 			for _, r := range st.Runs {
 				con.PrintLines(render.RunLines(con, r, now))

@@ -340,6 +340,12 @@ func LandedAs(ctx context.Context, repo *git.Repo, run, onto string) (commit str
 	return tip.SHA, there, err
 }
 
+// HasLanded reports whether the run's work was landed, on whichever branch.
+func HasLanded(ctx context.Context, repo *git.Repo, run string) (bool, error) {
+	tip, err := repo.TipOf(ctx, git.Own(landedRefs, run))
+	return tip.SHA != "", err
+}
+
 // Close removes the worktree of a run whose work is on its branch. If changed or new files are in
 // no commit, it stays, and why names them. Ignored files are removed.
 func Close(ctx context.Context, repo *git.Repo, dir string) (why string, err error) {
