@@ -187,6 +187,7 @@ func (p *runPage) steps(run daemon.RunStatus) {
 		if st.Failure != "" {
 			l.Words = text.Message(st.Failure)
 		}
+		l.Words = cmp.Or(render.PassedWithout(st), l.Words)
 		if st.List != nil {
 			l.Done, l.Total = st.List.Done, st.List.Total
 		}

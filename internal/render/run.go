@@ -159,9 +159,9 @@ func stepLines(c *console.Console, r daemon.RunStatus, now time.Time, width int)
 		if s.Failure != "" && s.State != engine.Passed {
 			more = c.WrappedLines(width, 6, console.Styled(text.Line(text.Brief(s.Failure)), console.Red))
 		}
-		if s.Untaken && s.State == engine.Passed {
-			more = c.WrappedLines(width, 6, console.Styled(fmt.Sprintf("passed without its work, which is in no commit: "+
-				"sluice attempt diff %s %s.%d", r.ID, s.ID, s.Attempt), console.Yellow))
+		if words := PassedWithout(s); words != "" {
+			words = fmt.Sprintf("%s: sluice attempt diff %s %s.%d", words, r.ID, s.ID, s.Attempt)
+			more = c.WrappedLines(width, 6, console.Styled(words, console.Yellow))
 		}
 		below = append(below, append(more, listLines(c, s.List, width)...))
 		for _, g := range s.Gates {
@@ -181,6 +181,14 @@ func stepLines(c *console.Console, r daemon.RunStatus, now time.Time, width int)
 		out = append(append(out, lines...), below[i]...)
 	}
 	return out
+}
+
+// PassedWithout says of a passed step that the run went on without its work; "" of others.
+func PassedWithout(s daemon.StepStatus) string {
+	if s.Untaken && s.State == engine.Passed {
+		return "passed without its work, which is in no commit"
+	}
+	return ""
 }
 
 // UnpassedLines returns the newest work that continued in a run without a pass.

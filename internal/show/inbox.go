@@ -204,7 +204,7 @@ func PrintInbox(con *console.Console, items []Waiting, unread int) error {
 	for _, i := range items {
 		if !i.Served && !slices.Contains(unserved, i.Repo) {
 			unserved = append(unserved, i.Repo)
-			noteUnserved(con, layout.ShortPath(i.Repo))
+			noteUnserved(con, i.Repo, layout.ShortPath(i.Repo))
 		}
 	}
 	return nil

@@ -2,6 +2,8 @@ package show
 
 import (
 	"encoding/json"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
+	"sluice/internal/layout"
 	"sluice/internal/stats"
 	"sluice/specs"
 )
@@ -208,10 +211,17 @@ func TestUnservedAdvice(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(here)
+	for _, name := range []string{"w-1/G-pass.json", "rejected/G-veto", ".half"} {
+		file := filepath.Join(layout.InboxOf(here), name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := PrintInbox(con, []Waiting{{Repo: here}}, 0); err != nil {
 		t.Fatal(err)
 	}
-	const words = "note: no sluice process serves this repo: `sluice run RUN` continues it here, `sluice watch add` and `sluice daemon` in the background\n"
+	const words = "note: no sluice process serves this repo: `sluice run RUN` continues it here, `sluice watch add` and `sluice daemon` in the background\n" +
+		"note: given, and not read yet: w-1/G-pass.json\n"
 	if errs.String() != words {
 		t.Errorf("%s", errs.String())
 	}

@@ -2,6 +2,8 @@ package show
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	"sluice/internal/console"
 	"sluice/internal/git"
 	"sluice/internal/land"
+	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/settings"
 	"sluice/internal/text"
@@ -121,18 +124,37 @@ func printHealth(con *console.Console, st daemon.Status, served bool) {
 			text.Message(st.Stalled))
 	}
 	if !served && st.Cluster == nil && slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
-		noteUnserved(con, ".")
+		noteUnserved(con, st.Root, ".")
 	}
 }
 
-// noteUnserved says of the repo in dir that nobody serves it, and what to type.
-func noteUnserved(con *console.Console, dir string) {
+// noteUnserved says of a repo, which commands name dir, that nobody serves it, what to type, and which decisions and
+// signals nobody has read.
+func noteUnserved(con *console.Console, root, dir string) {
 	repo, in := "this repo", ""
 	if dir != "." {
 		repo, in = dir, "-C "+text.Typed(dir)+" "
 	}
 	con.Warn("no sluice process serves %s: `sluice %srun RUN` continues it here, `sluice %[2]swatch add` and "+
 		"`sluice daemon` in the background", repo, in)
+	if files := inboxFiles(root); len(files) > 0 {
+		con.Warn("given, and not read yet: %s", text.JoinMost(files))
+	}
+}
+
+// inboxFiles returns the files in a repo's inbox, below it.
+func inboxFiles(root string) (names []string) {
+	inbox := layout.InboxOf(root)
+	for _, below := range []string{"[^.]*", "*/[^.]*"} {
+		files, _ := filepath.Glob(filepath.Join(layout.GlobSafe(inbox), below))
+		for _, f := range files {
+			name, _ := layout.Rel(inbox, f)
+			if info, err := os.Lstat(f); err == nil && info.Mode().IsRegular() && !strings.HasPrefix(name, "rejected/") {
+				names = append(names, text.Name(name))
+			}
+		}
+	}
+	return names
 }
 
 // Status prints a run step by step: that of args or, without one, each live run, else the last.

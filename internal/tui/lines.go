@@ -268,6 +268,8 @@ func (m *drawing) stepLine(r *row) line {
 		said = "“" + text.Line(last) + "”"
 	} else if s.Failure != "" && s.State != engine.Passed {
 		said, tone = text.Line(text.Brief(s.Failure)), console.Red
+	} else if words := render.PassedWithout(*s); words != "" {
+		said, tone = words, console.Yellow
 	}
 	for _, part := range []span{{tone, said}, {console.Dim, text.Line(s.Role)}} {
 		switch {
