@@ -82,6 +82,7 @@ func TestThePictureIsTrue(t *testing.T) {
 var (
 	endLine = regexp.MustCompile(`(?m)^((?:\x1b\[[0-9;]*m)*)rc=0\n?`)
 	varies  = regexp.MustCompile(`[0-9a-f]*[0-9][0-9a-f]*`) // a number or a digest
+	cut     = regexp.MustCompile(`[^ ]*…`)                  // where a line ends, which such a number moves
 	spaces  = regexp.MustCompile(` +`)
 )
 
@@ -93,6 +94,7 @@ func plainly(screen string) string {
 	var out []string
 	for l := range strings.SplitSeq(ansi.Strip(screen), "\n") {
 		l = spaces.ReplaceAllString(varies.ReplaceAllString(strings.ReplaceAll(l, "▹", "▸"), "0"), " ")
+		l = cut.ReplaceAllString(l, "…")
 		if l = strings.TrimSpace(l); l != "" {
 			out = append(out, l)
 		}

@@ -83,7 +83,7 @@ gates:
 	b.hasAuthenticator()
 	const at = "/r/work/w-1/g/G"
 	b.open(at)
-	b.sees("sluice pass G in a terminal signs it")
+	b.sees("sluice pass G --run w-1 in a terminal signs it")
 	b.registers(w, sluice, "ann@example.org")
 	if code, out, _ := w.sluice("keys", "list"); code != 0 || !strings.Contains(out, "passkey of ") {
 		t.Errorf("keys list: %d %s", code, out)
