@@ -137,8 +137,7 @@ func (c *counts) Count(gate, route string) int {
 	return c.Routes[gate][route]
 }
 
-// keepSaid keeps the feedback of a failure when a person's words replace it. The feedback of a pass
-// is not kept.
+// keepSaid keeps the feedback of a failure when a person's words replace it. The feedback of a pass is not kept.
 func (q *Round) keepSaid(byKind string) {
 	if byKind == Human && q.ByKind != Human && q.State != Approved && q.Outcome != OutcomePass {
 		q.Said = q.Feedback

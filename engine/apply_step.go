@@ -204,8 +204,7 @@ func (f StepHandedBack) apply(s *State, _ time.Time) {
 	a.did(f.By.Who)
 }
 
-// heldUp reports whether the attempt waits because a person has taken over it or another attempt in
-// its worktree.
+// heldUp reports whether the attempt waits because a person has taken over it or another attempt in its worktree.
 func (x *runIndex) heldUp(a *Attempt) bool {
 	return a.State == Ready && !a.Reads &&
 		slices.ContainsFunc(x.alive, func(o *Attempt) bool { return o.held() && o.Tree == a.Tree })

@@ -350,6 +350,9 @@ func (d *budgeting) nearLimits(r *Run) {
 		}
 	}
 	u, m := r.Usage, r.UsageLimit
+	if m == (Usage{}) && len(r.RoleLimits) == 0 && !near(r.Begun, r.Allowance) {
+		return // as most runs do, at each decision
+	}
 	tell(near(u.Tokens, m.Tokens), maxTokens, u.Tokens, m.Tokens)
 	tell(near(u.CostUSD, m.CostUSD), maxCost, dollars(u.CostUSD), dollars(m.CostUSD))
 	for _, role := range slices.Sorted(maps.Keys(r.RoleLimits)) {
@@ -357,8 +360,7 @@ func (d *budgeting) nearLimits(r *Run) {
 		tell(near(u.Tokens, m.Tokens), roleLimit(role, maxTokens), u.Tokens, m.Tokens)
 		tell(near(u.CostUSD, m.CostUSD), roleLimit(role, maxCost), dollars(u.CostUSD), dollars(m.CostUSD))
 		tell(near(u.Launches, m.Launches), roleLimit(role, maxLaunches), u.Launches, m.Launches)
-		ran := time.Duration(u.Time).Round(time.Second)
-		tell(near(u.Time, m.Time), roleLimit(role, maxDuration), ran, m.Time.String())
+		tell(near(u.Time, m.Time), roleLimit(role, maxDuration), time.Duration(u.Time).Round(time.Second), m.Time)
 	}
 	tell(near(r.Begun, r.Allowance), "max_steps", r.Begun, r.Allowance)
 }
