@@ -40,7 +40,7 @@ func TextOf(file, text string, words map[string]bool, vars map[string]string) st
 	}
 	var all map[string]*recipe
 	var queue []string
-	npm := path.Base(file) == "package.json"
+	npm := strings.ToLower(path.Base(file)) == "package.json"
 	blanks := recipeBlanks(file)
 	switch {
 	case npm:
