@@ -219,8 +219,8 @@ func drifted(root, workflow, file, source string) bool {
 	return string(now) != source
 }
 
-// Untaken reports whether an attempt without a result worked in the run's own worktree, of which only checked work is
-// committed: a pass goes on without what it changed.
+// Untaken reports whether a pass of the attempt goes on without its work: it gave no result in the run's own worktree,
+// where only checked work is committed.
 func Untaken(own string, a *engine.Attempt) bool {
 	return own != "" && a.Worktree == own && a.Broken != "" && a.Content == "" && !a.Reads
 }

@@ -196,7 +196,7 @@ func (l Law) isWork(name string) bool {
 		strings.HasSuffix(base, ".test")
 }
 
-// runs reports whether a file may be a shell script in a folder of which commands start some in turn.
+// runs reports whether a file may be a shell script in a folder whose scripts are started in turn.
 func (l Law) runs(file string) bool {
 	if !slices.Contains([]string{"", ".sh", ".bash", ".zsh", ".ksh"}, path.Ext(file)) || l.isWork(file) {
 		return false

@@ -23,7 +23,7 @@ type Started struct {
 	Programs []string
 	// Folders are those named in a script that starts something unknown.
 	Folders []string
-	// Unknown is the first part of the command of which nobody can say what it runs; "" = none.
+	// Unknown is the first part of the command that may run anything; "" = none.
 	Unknown string
 	// Bound is the first limit that was hit; "" = none.
 	Bound string

@@ -172,7 +172,7 @@ func TestImportsAreLaw(t *testing.T) {
 	}
 }
 
-// TestUnreadImportsAsk: instructions of which only the beginning is read may import any file.
+// TestUnreadImportsAsk: instructions that are not read to their end may import any file.
 func TestUnreadImportsAsk(t *testing.T) {
 	b := newBench(t, strings.Replace(plainSpec, "level: human", "level: auto, run: [true]", 1))
 	b.put("QWEN.md", strings.Repeat("A rule.\n", 32<<10)+"@far.md\n") // more than is read
