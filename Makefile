@@ -8,7 +8,7 @@ GOVULNCHECK   = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4
 ACTIONLINT    = $(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 VERSION      ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 PREFIX       ?= $(HOME)/.local
-TEST_TIMEOUT ?= 30m
+TEST_TIMEOUT ?= 60m
 FUZZ_TIME    ?= 60s
 
 # Without paths, what one target compiles serves all of them, except for the race detector's.
