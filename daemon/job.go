@@ -117,6 +117,9 @@ func ofStep(c *core, run *engine.Run, j *job.Job) {
 	if e.Proc != nil && j.Spec.SetupOf(j.Spec.Step(step)) != nil {
 		j.Passed = passed(c.state, run)
 	}
+	if e.Proc != nil && e.Proc.Kind == engine.ProcCheck {
+		j.Left = slices.Clone(c.state.Left[j.Attempt.Tree])
+	}
 	j.Earlier = earlier(run, j.Spec, step, n)
 	if l := run.List; l != nil && l.To == step && l.For == "" && e.Gate == "" {
 		j.RunInfo.FileWhy = l.Why

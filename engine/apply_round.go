@@ -171,7 +171,8 @@ func (f RoundRouted) apply(s *State, at time.Time) {
 }
 
 func (f RoundPassed) apply(s *State, at time.Time) {
-	q := s.at(f.Run).round(f.Gate, f.N)
+	r := s.at(f.Run)
+	q := r.round(f.Gate, f.N)
 	q.to(f.Run, f.FactKind(), Approved)
 	q.ByKind, q.By, q.Ended = f.ByKind, f.By, at
 	q.Outcome, q.LetThrough = OutcomePass, f.LetThrough
@@ -183,6 +184,9 @@ func (f RoundPassed) apply(s *State, at time.Time) {
 	}
 	if f.Feedback != "" {
 		q.Feedback = f.Feedback
+	}
+	if a := r.Attempt(q.Step, q.Attempt); a != nil && q.ByKind == Human && q.Protect {
+		accept(s, a)
 	}
 }
 

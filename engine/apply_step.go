@@ -58,6 +58,9 @@ func (f StepLaunched) apply(s *State, at time.Time) {
 	if !f.Offered {
 		s.begin(r, &Proc{Key: f.Key, Kind: ProcStep, Step: f.Step, N: f.N, K: f.K, Tree: a.Holds(), Began: at, Role: f.Role})
 	}
+	if f.Role != "" || f.Offered {
+		mayLeave(s, r, a)
+	}
 }
 
 func (s *State) begin(r *Run, p *Proc) {
@@ -159,14 +162,19 @@ func (f CheckStarted) apply(s *State, at time.Time) {
 }
 
 func (f Checked) apply(s *State, _ time.Time) {
-	a := s.at(f.Run).now(f.Step, f.N).may(f.Run, f.FactKind())
+	r := s.at(f.Run)
+	a := r.now(f.Step, f.N).may(f.Run, f.FactKind())
 	a.Checked, a.Digest, a.Content, a.Protected = true, f.Digest, f.Content, f.Protected
-	a.ProtectedAs, a.ToReview, a.Unshipped, a.Apart = f.ProtectedAs, f.ToReview, f.Unshipped, f.Apart
+	a.ProtectedAs, a.ProtectedBy, a.ToReview, a.Unshipped, a.Apart = f.ProtectedAs, f.ProtectedBy, f.ToReview,
+		f.Unshipped, f.Apart
 	if !f.OK && a.Status == StatusDone {
 		a.Failure = f.Why
 	}
 	if f.Broken != "" {
 		a.Broken = f.Broken
+	}
+	if f.Digest != "" {
+		leaves(s, r, a)
 	}
 }
 

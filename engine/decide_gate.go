@@ -212,7 +212,7 @@ func (d *judging) ask(r *Run, g *Gate, q *Round, why string, forced bool) {
 // askFor asks a person about the round, for the reason in f, and about protected files that the step changed.
 func (d *judging) askFor(r *Run, g *Gate, q *Round, f HumanAsked, files ...string) {
 	if f.Protect = len(files) > 0; f.Protect {
-		f.Why = strings.TrimSuffix(whyProtect+strings.Join(files[:min(len(files), 10)], ", ")+"; "+f.Why, "; ")
+		f.Why = strings.TrimSuffix(r.Attempt(q.Step, q.Attempt).protectWords(files)+"; "+f.Why, "; ")
 	}
 	why := f.Why
 	f.of, f.Gate, f.N, f.Why = Of(r.ID), g.ID, q.N, clip(why, MaxFeedback)

@@ -219,7 +219,7 @@ func (d *running) checkEnded(r *Run, st *Step, a *Attempt, p Proc, ev ProcessEnd
 	} else if c != nil && p.Stop == "" {
 		f.OK, f.Why, f.Broken = c.OK, clip(c.Why, MaxFeedback), clip(c.Broken, MaxFeedback)
 		f.Digest, f.Content, f.Protected, f.ToReview = c.Digest, c.Content, c.Protected, c.ToReview
-		f.ProtectedAs = c.ProtectedAs
+		f.ProtectedAs, f.ProtectedBy = c.ProtectedAs, c.ProtectedBy
 		f.Unshipped, f.Apart = max(c.Unshipped, 0), c.Apart
 	} else if p.Stop != "" {
 		f.Why = "the success_criterion did not end in time: " + p.Stop

@@ -1,5 +1,7 @@
 package engine
 
+import "slices"
+
 // whyProtect is the prefix of the reason when a round asks about protected files.
 const whyProtect = "protect: the step changed "
 
@@ -37,4 +39,16 @@ func (a *Attempt) protectedAs(i int) string {
 		return ""
 	}
 	return a.ProtectedAs[i]
+}
+
+// changed returns what a protected file became, and the earlier run that changed it, if it was one.
+func (a *Attempt) changed(name string) (as, by string) {
+	i := slices.Index(a.Protected, name)
+	if i >= 0 && len(a.ProtectedBy) == len(a.Protected) {
+		by = a.ProtectedBy[i]
+	}
+	if i >= 0 {
+		as = a.protectedAs(i)
+	}
+	return as, by
 }

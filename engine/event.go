@@ -184,6 +184,8 @@ type CheckResult struct {
 	// ProtectedAs is what each of Protected has become. A person who passed that content is not
 	// asked again; "" is always asked about.
 	ProtectedAs []string `json:"protected_as,omitempty"`
+	// ProtectedBy is the earlier run that changed each, or "" for this one; nil = all by this one.
+	ProtectedBy []string `json:"protected_by,omitempty"`
 
 	ToReview  []string `json:"to_review,omitempty"` // criteria that no machine can check
 	Unshipped int      `json:"unshipped,omitempty"` // files in no commit that a criterion's judgement relied on

@@ -187,6 +187,7 @@ type (
 		Content     string   `json:"content,omitempty"`
 		Protected   []string `json:"protected,omitempty"`
 		ProtectedAs []string `json:"protected_as,omitempty"` // see CheckResult
+		ProtectedBy []string `json:"protected_by,omitempty"`
 		ToReview    []string `json:"to_review,omitempty"`
 		Unshipped   int      `json:"unshipped,omitempty"`
 		Apart       bool     `json:"apart,omitempty"` // see CheckResult

@@ -198,10 +198,15 @@ func (s *State) inUse(r *Run, tree string, all bool) bool {
 // family returns the runs that may share the run's worktree: its topmost ancestor, and descendants
 // that are live or have a process.
 func (s *State) family(r *Run) []*Run {
+	return s.root(r).withKids()
+}
+
+// root returns the topmost ancestor of a run, or the run itself.
+func (s *State) root(r *Run) *Run {
 	for o := s.Parent(r); o != nil; o = s.Parent(r) {
 		r = o
 	}
-	return r.withKids()
+	return r
 }
 
 // withKids returns the run and its descendants that are live or have a process.

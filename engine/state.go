@@ -56,6 +56,7 @@ type State struct {
 	Today   Day                `json:"today,omitzero"`    // this repo's use on the latest day
 	Spent   map[string]Spent   `json:"spent,omitempty"`   // used signed answers, by nonce
 	Armed   map[string]*Armed  `json:"armed,omitempty"`   // triggers that a person ever armed, by workflow
+	Left    map[string][]Left  `json:"left,omitempty"`    // changes of the law, by the key of the worktree
 	Clock   int64              `json:"clock"`             // counts facts: the order of events
 
 	index index // derived; not part of a snapshot

@@ -51,6 +51,7 @@ type Attempt struct {
 	Content     string          `json:"content,omitempty"` // see CheckResult
 	Protected   []string        `json:"protected,omitempty"`
 	ProtectedAs []string        `json:"protected_as,omitempty"` // see CheckResult
+	ProtectedBy []string        `json:"protected_by,omitempty"`
 	ToReview    []string        `json:"to_review,omitempty"`
 	// files in no commit that a criterion's judgement relied on
 	Unshipped int       `json:"unshipped,omitempty"`

@@ -98,7 +98,8 @@ func (x *finds) findOther(ctx context.Context, j job.Job, st *engine.Step, o tre
 // record begins again, and marks again.
 func (x *finds) noteUnchecked(j job.Job, top string) error {
 	mark := x.recordFile(j, uncheckedMark, top)
-	if top == "" || j.RunInfo.Workspace != "" || layout.IsFile(mark) || !layout.IsFile(x.recordFile(j, "folder", top)) {
+	if top == "" || j.RunInfo.Workspace != "" || layout.IsFile(mark) ||
+		!layout.IsFile(x.recordFile(j, folderRecord, top)) {
 		return nil
 	}
 	return os.WriteFile(mark, nil, 0o600)

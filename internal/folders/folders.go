@@ -5,8 +5,8 @@
 //
 // Read begin.go (an attempt's folder) and find.go (what it begins from) first, then records.go (a
 // folder's record), taking.go (its work), digest.go (what a pass is bound to), branch.go,
-// advance.go, rewind.go and landing.go (branches). looking.go is for steps that only look, carry.go
-// and inputs.go bring other steps' outputs, values.go writes computed values, runfolder.go creates
+// advance.go, rewind.go and landing.go (branches). left.go has what earlier runs left, looking.go is
+// for steps that only look, carry.go and inputs.go bring other steps' outputs, values.go writes computed values, runfolder.go creates
 // a run's folder.
 package folders
 

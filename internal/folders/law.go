@@ -3,6 +3,7 @@ package folders
 import (
 	"context"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -141,10 +142,61 @@ const maxLink = 4096
 
 // changed lists the changed parts of the law and the new content of each: "" if one file's content
 // cannot tell.
-type changed struct{ names, as []string }
+type changed struct {
+	names, as []string
+	by        []string // the earlier run of each, "" = this one; nil = all by this one
+}
 
 // Put adds them to a check's result.
-func (l changed) Put(r *engine.CheckResult) { r.Protected, r.ProtectedAs = l.names, l.as }
+func (l changed) Put(r *engine.CheckResult) {
+	r.Protected, r.ProtectedAs, r.ProtectedBy = l.names, l.as, l.by
+}
+
+// lawAmong returns the parts of the law among the changes from was to a commit and to files that no commit has.
+func (x *ground) lawAmong(ctx context.Context, j job.Job, b tree.Begin, was tree.Before, commit string,
+	ignored []tree.Beside, outs []string) (law changed, err error) {
+	list, err := x.opt.Git.ChangesBetween(ctx, was.Found, commit)
+	if err != nil {
+		return changed{}, err
+	}
+	var files []string
+	as := contents(list)
+	for _, ch := range list {
+		files = append(files, ch.Path)
+	}
+	for _, f := range ignored {
+		files = append(files, f.Path)
+		if info, err := os.Lstat(filepath.Join(b.Top, filepath.FromSlash(f.Path))); err == nil && info.Mode().IsRegular() {
+			as[f.Path] = f.Digest
+		}
+	}
+	l, err := x.law(ctx, j, b)
+	if err == nil && len(files) > 0 {
+		err = x.follow(ctx, &l, was, list, ignored)
+	}
+	law.names, law.as = l.GuardedAs(files, outs, as)
+	return law, err
+}
+
+// contents returns the new content of changed files. Links have none, as their target can change
+// alone; nor have deleted files behind one.
+func contents(list []git.Change) map[string]string {
+	as, links := map[string]string{}, map[string]bool{}
+	plain := func(mode string) bool { return strings.HasPrefix(mode, "100") }
+	for _, ch := range list {
+		links[ch.Path] = !plain(ch.New) && !ch.Deleted()
+	}
+	for _, ch := range list {
+		behind := false
+		for dir := path.Dir(ch.Path); dir != "." && !behind; dir = path.Dir(dir) {
+			behind = links[dir]
+		}
+		if plain(ch.New) || ch.Deleted() && !behind {
+			as[ch.Path] = ch.New + " " + ch.NewID
+		}
+	}
+	return as
+}
 
 // beside returns the declared outputs that are in no tree: those in .workflow/, and ignored ones.
 func (x *ground) beside(ctx context.Context, b tree.Begin, c *tree.Covered) ([]tree.Beside, error) {

@@ -25,6 +25,8 @@ type Record struct {
 	At    string            `json:"at,omitempty"`    // HEAD when it was taken
 	// Look is the folder when a step first looked at it, before the run's first work there.
 	Look string `json:"look,omitempty"`
+	// Left is what the run's last agent left there: a commit of its files.
+	Left string `json:"left,omitempty"`
 	// In a run's own worktree:
 	Passed  string   `json:"passed,omitempty"`  // the last passed commit; at first the run's base
 	Written []string `json:"written,omitempty"` // files that sluice wrote, from its top
@@ -53,8 +55,9 @@ func (a attemptOf) same(o attemptOf) bool {
 	return a.Step == o.Step && (a.Run == o.Run || a.Task != "" && a.Task == o.Task)
 }
 
-// Records of a folder beside its Record.
+// Records of a folder.
 const (
+	folderRecord   = "folder"   // its Record
 	carriedRecord  = "carried"  // outputs that were copied there
 	settingsRecord = "settings" // the files that git's settings named when the run first used it
 	reposRecord    = "repos"    // the repositories inside it when the run first used it, without a First
@@ -63,15 +66,24 @@ const (
 )
 
 func (x *ground) recordFile(j job.Job, what, top string) string {
-	run := j.Run
+	return x.recordOf(topmost(j), what, top)
+}
+
+// topmost returns the run of a job, or the topmost one above it.
+func topmost(j job.Job) string {
 	if c := j.RunInfo.Child; c != nil {
-		run, _, _ = strings.Cut(c.Dir, "/")
+		run, _, _ := strings.Cut(c.Dir, "/")
+		return run
 	}
+	return j.Run
+}
+
+func (x *ground) recordOf(run, what, top string) string {
 	return filepath.Join(x.State, layout.AttemptsDir, layout.PathElement(run), what+"-"+layout.HexSum([]byte(top))[:16])
 }
 
 func (x *ground) record(j job.Job, top string) (r Record, err error) {
-	if err = layout.Load(x.recordFile(j, "folder", top), &r); errors.Is(err, fs.ErrNotExist) {
+	if err = layout.Load(x.recordFile(j, folderRecord, top), &r); errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	if r.Found == nil {
@@ -105,7 +117,7 @@ type heldRecord struct {
 func (r *heldRecord) keep() error { return layout.Save(r.file, r.Record) }
 
 func (x *ground) holdFolder(ctx context.Context, j job.Job, top string) (*heldRecord, error) {
-	file := x.recordFile(j, "folder", top)
+	file := x.recordFile(j, folderRecord, top)
 	unlock, err := x.records.Lock(ctx, file)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,11 @@ func (x *takings) Salvage(ctx context.Context, j job.Job, st *engine.Step) {
 	if base := cmp.Or(b.Head, b.Found); base != "" {
 		message += "\nBase: " + base + "\n"
 	}
-	if _, err := x.opt.Git.Salvage(ctx, b.Top, name, message); err != nil {
+	left, err := x.opt.Git.Salvage(ctx, b.Top, name, message)
+	if err == nil && !job.InOwn(j) {
+		err = x.NoteFolder(ctx, j, b.Top, func(r *Record) { r.Left = left })
+	}
+	if err != nil {
 		x.Logf("%s: %v", name, err)
 	}
 }

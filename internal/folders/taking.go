@@ -231,49 +231,12 @@ const shownHidden = 3
 // changedLaw returns the parts of the law that differ from before the run, and their new content.
 func (x *takings) changedLaw(ctx context.Context, j job.Job, b tree.Begin, was tree.Before, c tree.Covered,
 	outs []string) (changed, error) {
-	list, err := x.opt.Git.ChangesBetween(ctx, was.Found, c.Taken.Commit)
+	law, err := x.lawAmong(ctx, j, b, was, c.Taken.Commit, c.Taken.Law, outs)
 	if err != nil {
 		return changed{}, err
 	}
-	var files []string
-	as := contents(list)
-	for _, ch := range list {
-		files = append(files, ch.Path)
-	}
-	for _, f := range c.Taken.Law {
-		files = append(files, f.Path)
-		if info, err := os.Lstat(filepath.Join(b.Top, filepath.FromSlash(f.Path))); err == nil && info.Mode().IsRegular() {
-			as[f.Path] = f.Digest
-		}
-	}
-	l, err := x.law(ctx, j, b)
-	if err == nil && len(files) > 0 {
-		err = x.follow(ctx, &l, was, list, c.Taken.Law)
-	}
-	var law changed
-	law.names, law.as = l.GuardedAs(files, outs, as)
 	for _, words := range hides(c.Taken) { // nobody has seen what else they hide
 		law.names, law.as = append(law.names, words), append(law.as, "")
 	}
-	return law, err
-}
-
-// contents returns the new content of changed files. Links have none, as their target can change
-// alone; nor have deleted files behind one.
-func contents(list []git.Change) map[string]string {
-	as, links := map[string]string{}, map[string]bool{}
-	plain := func(mode string) bool { return strings.HasPrefix(mode, "100") }
-	for _, ch := range list {
-		links[ch.Path] = !plain(ch.New) && !ch.Deleted()
-	}
-	for _, ch := range list {
-		behind := false
-		for dir := path.Dir(ch.Path); dir != "." && !behind; dir = path.Dir(dir) {
-			behind = links[dir]
-		}
-		if plain(ch.New) || ch.Deleted() && !behind {
-			as[ch.Path] = ch.New + " " + ch.NewID
-		}
-	}
-	return as
+	return law, x.addLeft(ctx, j, b, was, c.Taken.Commit, &law)
 }

@@ -104,7 +104,7 @@ func (f Folder) take(ctx context.Context, o Order, tip string, was Before) (_ Ta
 	if err != nil {
 		return t, refusal(err)
 	}
-	t.Law = changed(was.Law, t.Outside)
+	t.Law = Changed(was.Law, t.Outside)
 	linked := make(chan error, 1)
 	var changes []git.Change
 	go func() {
@@ -223,8 +223,8 @@ func (f Folder) judged(ctx context.Context, was Before) ([]Beside, error) {
 	return f.outside(ctx, l)
 }
 
-// changed returns the files that differ between two lists. A removed file has no digest.
-func changed(was, now []Beside) []Beside {
+// Changed returns the files that differ between two lists. A removed file has no digest.
+func Changed(was, now []Beside) []Beside {
 	var out []Beside
 	for _, b := range now {
 		if !slices.Contains(was, b) {
