@@ -4,10 +4,10 @@
 // in the state folder, each under its own lock.
 //
 // Read begin.go (an attempt's folder) and find.go (what it begins from) first, then records.go (a
-// folder's record), taking.go (its work), digest.go (what a pass is bound to), branch.go,
-// advance.go, rewind.go and landing.go (branches). left.go has what earlier runs left, looking.go is
-// for steps that only look, carry.go and inputs.go bring other steps' outputs, values.go writes computed values, runfolder.go creates
-// a run's folder.
+// folder's record), taking.go (its work), left.go (what earlier runs left), digest.go (what a pass is
+// bound to), branch.go, advance.go, rewind.go and landing.go (branches). looking.go is for steps that
+// only look, carry.go and inputs.go bring other steps' outputs, values.go writes computed values,
+// runfolder.go creates a run's folder.
 package folders
 
 import (

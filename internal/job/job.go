@@ -32,13 +32,13 @@ type Job struct {
 	// of the runs above and below it.
 	Passed []string
 	// In a check of work in a checkout: changes of the law there that nobody has passed.
-	Left   []engine.Left
-	Live   []string  // in a sweep: runs whose retry context is kept
-	Known  []string  // in a sweep: all runs of the state; files of other runs may be removed
-	Tasks  *TaskFile // in an effect about a task file
-	Made   *Made     // in a landing
-	Nth    int       // number of earlier launches of the role in this run
-	Found  bool      // the launch was on the record when this process began to serve the repo
+	Left  []engine.Left
+	Live  []string  // in a sweep: runs whose retry context is kept
+	Known []string  // in a sweep: all runs of the state; files of other runs may be removed
+	Tasks *TaskFile // in an effect about a task file
+	Made  *Made     // in a landing
+	Nth   int       // number of earlier launches of the role in this run
+	Found bool      // the launch was on the record when this process began to serve the repo
 	// Selects among a role's agents, in turns: the number of the role's earlier attempts and rounds
 	// in this run, and in the runs of a list's earlier tasks. A relaunch keeps its attempt's.
 	Turn int
