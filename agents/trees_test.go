@@ -22,8 +22,8 @@ const (
 	treesShort  = 24 // in `make test`; SLUICE_TREES overrides it
 	treesAtOnce = 12
 	treesGrace  = 400 * time.Millisecond
-	treesLate   = time.Second // from the end of the grace until nothing is left
-	treesParts  = 6           // of one tree: see unruly
+	treesLate   = 15 * time.Second // until nothing is left, on a slow machine too
+	treesParts  = 6                // of one tree: see unruly
 	tickEvery   = 5 * time.Millisecond
 )
 
