@@ -20,35 +20,28 @@ func (r *Run) unpassed(a *Attempt) (files []string) {
 			if !passed || of == nil || of.Digest != q.Digest { // it was checked again, and its content differs
 				continue
 			}
-			for i, name := range of.Protected {
-				was[file{name, of.protectedAs(i)}] = true
+			for _, name := range of.Protected {
+				as, _ := of.changed(name)
+				was[file{name, as}] = true
 			}
 		}
 	}
-	for i, name := range a.Protected {
-		if as := a.protectedAs(i); as == "" || !was[file{name, as}] {
+	for _, name := range a.Protected {
+		if as, _ := a.changed(name); as == "" || !was[file{name, as}] {
 			files = append(files, name)
 		}
 	}
 	return files
 }
 
-// protectedAs returns what the i-th protected file became, or "" if unknown.
-func (a *Attempt) protectedAs(i int) string {
-	if len(a.ProtectedAs) != len(a.Protected) { // facts of older releases lack it
-		return ""
-	}
-	return a.ProtectedAs[i]
-}
-
-// changed returns what a protected file became, and the earlier run that changed it, if it was one.
+// changed returns what a protected file became, "" if unknown, and the earlier run that changed it, if it was one.
 func (a *Attempt) changed(name string) (as, by string) {
 	i := slices.Index(a.Protected, name)
+	if i >= 0 && len(a.ProtectedAs) == len(a.Protected) { // facts of older releases lack it
+		as = a.ProtectedAs[i]
+	}
 	if i >= 0 && len(a.ProtectedBy) == len(a.Protected) {
 		by = a.ProtectedBy[i]
-	}
-	if i >= 0 {
-		as = a.protectedAs(i)
 	}
 	return as, by
 }

@@ -17,7 +17,7 @@ type Left struct {
 // anyRun stands for more runs than are kept.
 const anyRun = "one of many"
 
-// maxUnchecked limits the runs kept per worktree whose changes no check has looked at.
+// maxUnchecked is how many changes a worktree has at most when a run is added that no check has looked at.
 const maxUnchecked = 100
 
 // mayLeave notes that an agent works in a checkout. Until a check, nobody knows what it changes.

@@ -19,13 +19,16 @@ import (
 // in a commit of it. What cannot be compared counts as still there.
 func (x *ground) addLeft(ctx context.Context, j job.Job, b tree.Begin, was tree.Before, commit string,
 	law *changed) error {
-	own := law.names
+	records, stills := map[string]Record{}, map[string]func(name, as string) bool{}
 	for _, l := range j.Left {
 		if l.Run == topmost(j) {
 			continue // its changes are compared with before the run
 		}
-		var r Record
-		_ = layout.Load(x.recordOf(l.Run, folderRecord, b.Top), &r)
+		r, ok := records[l.Run]
+		if !ok {
+			_ = layout.Load(x.recordOf(l.Run, folderRecord, b.Top), &r)
+			records[l.Run], stills[l.Run] = r, x.stillThere(ctx, b, r.First, commit)
+		}
 		left := changed{names: []string{l.Name}, as: []string{l.As}}
 		if l.Name == "" {
 			if r.First == nil {
@@ -37,13 +40,12 @@ func (x *ground) addLeft(ctx context.Context, j job.Job, b tree.Begin, was tree.
 				left = changed{names: []string{"files that cannot be compared"}, as: []string{""}}
 			}
 		}
-		still := x.stillThere(ctx, b, r.First, commit)
 		for i, name := range left.names {
-			if slices.Contains(law.names, name) || !still(name, left.as[i]) {
+			if slices.Contains(law.names, name) || !stills[l.Run](name, left.as[i]) {
 				continue
 			}
 			if law.by == nil {
-				law.by = make([]string, len(own))
+				law.by = make([]string, len(law.names))
 			}
 			law.names, law.as, law.by = append(law.names, name), append(law.as, left.as[i]), append(law.by, l.Run)
 		}

@@ -33,7 +33,7 @@ func (x *takings) Salvage(ctx context.Context, j job.Job, st *engine.Step) {
 		message += "\nBase: " + base + "\n"
 	}
 	left, err := x.opt.Git.Salvage(ctx, b.Top, name, message)
-	if err == nil && !job.InOwn(j) {
+	if err == nil && j.RunInfo.Workspace == "" && layout.IsFile(x.recordFile(j, folderRecord, b.Top)) {
 		err = x.NoteFolder(ctx, j, b.Top, func(r *Record) { r.Left = left })
 	}
 	if err != nil {
