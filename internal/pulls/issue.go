@@ -30,36 +30,40 @@ func (p *Pulls) tellIssue(ctx context.Context, hub *forge.Hub, j job.Job) error 
 	if body == rec.Stands {
 		return nil
 	}
-	if rec.Issue == 0 { // perhaps a kill came before it was noted
-		me, err := hub.Me(ctx)
-		if err != nil {
-			return err
-		}
-		all, err := hub.Comments(ctx, n)
-		if err != nil {
-			return err
-		}
-		for _, c := range all {
-			if strings.EqualFold(c.Author, me) && strings.Contains(c.Body, markOf(j.Run)) {
-				rec.Issue = c.ID
-			}
-		}
-	}
-	err = error(nil)
-	if rec.Issue > 0 {
-		err = hub.Reword(ctx, rec.Issue, body)
-	}
-	if rec.Issue == 0 || forge.Is(err, forge.Missing) { // somebody has removed the comment
-		var c forge.Comment
-		c, err = hub.Say(ctx, n, body)
-		rec.Issue = c.ID
-	}
-	if forge.Is(err, forge.Missing) { // or the issue: there is nobody to tell
+	id, err := reword(ctx, hub, n, rec.Issue, markOf(j.Run), body)
+	if forge.Is(err, forge.Missing) { // the issue is gone
 		p.opt.Notes.Logf("issue %d of %s: %v", n, j.Run, err)
 	} else if err != nil {
 		return err
 	}
-	return p.note(j.Run, func(r *record) { r.Issue, r.Stands = rec.Issue, body })
+	return p.note(j.Run, func(r *record) { r.Issue, r.Stands = id, body })
+}
+
+// reword gives sluice's comment on an issue a new body, and creates the comment where it is missing. id is 0
+// if it was never noted, perhaps because a kill came before: the mark in its body identifies it.
+func reword(ctx context.Context, hub *forge.Hub, issue int, id int64, mark, body string) (int64, error) {
+	if id == 0 {
+		me, err := hub.Me(ctx)
+		if err != nil {
+			return 0, err
+		}
+		all, err := hub.Comments(ctx, issue)
+		if err != nil {
+			return 0, err
+		}
+		for _, c := range all {
+			if strings.EqualFold(c.Author, me) && strings.Contains(c.Body, mark) {
+				id = c.ID
+			}
+		}
+	}
+	if id > 0 {
+		if err := hub.Reword(ctx, id, body); !forge.Is(err, forge.Missing) { // else somebody has removed it
+			return id, err
+		}
+	}
+	c, err := hub.Say(ctx, issue, body)
+	return c.ID, err
 }
 
 // stands says where a run stands.
