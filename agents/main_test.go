@@ -20,7 +20,7 @@ import (
 
 const (
 	shimArg = "agents-test-shim"
-	waitFor = 20 * time.Second // reached only by a failing test
+	waitFor = 2 * time.Minute // reached only by a failing test
 )
 
 // The test binary is also the shim, and a few commands that a shell cannot be.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/engine"
 	"sluice/tools/conform"
@@ -57,7 +56,7 @@ func TestRealAgentTakenOver(t *testing.T) {
 					t.Fatalf("%s: %v\n%s", line, err, out)
 				}
 				w.do(w.bin, "handback", "W", "-m", "paint it blue")
-				w.within(time.Minute, "the run has ended", func() bool {
+				w.eventually("the run has ended", func() bool {
 					st, ok := w.status()
 					return ok && len(st.Runs) == 1 && st.Runs[0].Phase == engine.RunCompleted
 				})

@@ -62,7 +62,7 @@ func (w *sandbox) ran(workflow string, more ...string) daemon.RunStatus {
 	w.t.Helper()
 	w.starts(workflow, more...)
 	var last daemon.RunStatus
-	w.within(2*time.Minute, "the run has ended", func() bool {
+	w.eventually("the run has ended", func() bool {
 		st, ok := w.status()
 		if !ok || len(st.Runs) == 0 {
 			return false
@@ -89,9 +89,10 @@ func (w *sandbox) up() {
 	w.serves()
 }
 
-func (w *sandbox) within(most time.Duration, what string, done func() bool) {
+// eventually polls for a condition; if it never holds, the failure has the status.
+func (w *sandbox) eventually(what string, done func() bool) {
 	w.t.Helper()
-	for until := time.Now().Add(most); !done(); time.Sleep(pollEvery) {
+	for until := time.Now().Add(2 * waitMost); !done(); time.Sleep(pollEvery) {
 		if time.Now().After(until) {
 			w.t.Fatalf("never: %s\n%s", what, w.do(w.bin, "status"))
 		}
@@ -147,7 +148,7 @@ func (w *sandbox) solo() {
 // atWork waits until the command of solo's agent runs.
 func (w *sandbox) atWork() {
 	w.t.Helper()
-	w.within(time.Minute, "the agent's command runs", func() bool {
+	w.eventually("the agent's command runs", func() bool {
 		_, err := os.Stat(filepath.Join(w.repo, "began"))
 		return err == nil
 	})
@@ -158,7 +159,7 @@ func (w *sandbox) atWork() {
 func (w *sandbox) classified() (class, why string, until time.Time) {
 	w.t.Helper()
 	w.solo()
-	w.within(2*time.Minute, "the step's end is classified", func() bool {
+	w.eventually("the step's end is classified", func() bool {
 		out, err := w.try(w.bin, "log", "--all", "solo-1", "--json")
 		for line := range strings.Lines(out) {
 			var l struct {

@@ -22,6 +22,7 @@ import (
 // room for what threads do in another order.
 const (
 	countSignals    = 5   // the one with the fewest calls counts: meanwhile the daemon may do something else
+	countTries      = 5   // times so many, until that one has no more than it may
 	countSteps      = 20  // of a chain
 	signalSyncsMost = 1   // the decision's
 	signalCallsMost = 46  // from the event to the launch's order; two compare the settings files, which no event may have reported
@@ -163,11 +164,9 @@ gates:
 `)
 	w.commit()
 	w.do(w.bin, "watch", "add")
-	trace := filepath.Join(w.work, "trace")
-	w.traced(trace)
-	each := func(workflow, waits, file, text string) {
+	each := func(workflow, waits, file, text string, first int) {
 		for n := range countSignals {
-			run := fmt.Sprint(workflow, "-", n+1)
+			run := fmt.Sprint(workflow, "-", first+n)
 			w.do(w.bin, "start", workflow)
 			inbox := filepath.Join(w.repo, ".workflow/signals", run)
 			eventually(t, run+" waits", func() bool { return strings.Contains(w.do(w.bin, waits), run) })
@@ -189,18 +188,27 @@ gates:
 			w.finished(run)
 		}
 	}
-	each("sent", "next", "A-done.json", `{"step": "A", "status": "done"}`)
-	each("asked", "inbox", "G-pass.json", `{"text": "good"}`)
-	w.untraced()
-	calls := callsOf(t, trace)
-	fewest(t, calls, "sent", "A-done.json", signalCallsMost)
-	fewest(t, calls, "asked", "G-pass.json", passCallsMost)
+	over := []string{"not counted"}
+	for first := 1; len(over) > 0 && first <= countTries*countSignals; first += countSignals {
+		trace := filepath.Join(w.work, fmt.Sprint("trace-", first))
+		w.traced(trace)
+		each("sent", "next", "A-done.json", `{"step": "A", "status": "done"}`, first)
+		each("asked", "inbox", "G-pass.json", `{"text": "good"}`, first)
+		w.untraced()
+		calls := callsOf(t, trace)
+		over = append(fewest(t, calls, "sent", "A-done.json", first, signalCallsMost),
+			fewest(t, calls, "asked", "G-pass.json", first, passCallsMost)...)
+	}
+	for _, what := range over {
+		t.Error(what)
+	}
 }
 
-// fewest checks the calls from a workflow's signal to the order of the launch that it leads to, of the run with the fewest.
-func fewest(t *testing.T, calls []call, workflow, file string, callsMost int) {
+// fewest counts the calls from a workflow's signal to the order of the launch that it leads to, of the run with the fewest,
+// and returns which limit they exceed. A busy machine adds calls to some runs and never removes one.
+func fewest(t *testing.T, calls []call, workflow, file string, first, callsMost int) (over []string) {
 	t.Helper()
-	from, run := -1, 1
+	from, run := -1, first
 	callsLeast, syncsLeast := 1<<20, 1<<20
 	for i, c := range calls {
 		switch {
@@ -213,13 +221,14 @@ func fewest(t *testing.T, calls []call, workflow, file string, callsMost int) {
 			from, run = -1, run+1
 		}
 	}
-	if run != countSignals+1 {
-		t.Fatalf("%s: the ways of %d signals are in the trace, want %d", workflow, run-1, countSignals)
+	if run != first+countSignals {
+		t.Fatalf("%s: the ways of %d signals are in the trace, want %d", workflow, run-first, countSignals)
 	}
 	if callsLeast > callsMost || syncsLeast > signalSyncsMost {
-		t.Errorf("%s: from a signal to the launch's order: %d calls and %d syncs, at most %d and %d", workflow, callsLeast,
-			syncsLeast, callsMost, signalSyncsMost)
+		over = append(over, fmt.Sprintf("%s: from a signal to the launch's order: %d calls and %d syncs, at most %d and %d", workflow,
+			callsLeast, syncsLeast, callsMost, signalSyncsMost))
 	}
+	return over
 }
 
 func TestCountsOfAStep(t *testing.T) { // not beside others, as above
@@ -337,10 +346,10 @@ func TestCountsOfIdle(t *testing.T) {
 	w.boot()
 	pid := w.last.Process.Pid
 	for _, w.repo = range repos {
-		within(t, 2*waitMost, "the daemon serves", func() bool { _, err := w.try(w.bin, "start", "ask"); return err == nil })
+		eventually(t, "the daemon serves", func() bool { _, err := w.try(w.bin, "start", "ask"); return err == nil })
 	}
-	within(t, 2*waitMost, "all wait for a person", func() bool { return strings.Count(w.do(w.bin, "inbox"), "ask-1") >= idleRepos })
-	within(t, 3*waitMost, "the hosts of launches are gone", func() bool { return len(childrenOf(pid)) == 0 })
+	eventually(t, "all wait for a person", func() bool { return strings.Count(w.do(w.bin, "inbox"), "ask-1") >= idleRepos })
+	eventually(t, "the hosts of launches are gone", func() bool { return len(childrenOf(pid)) == 0 })
 	wakeups := func() (n int) {
 		files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
 		for _, f := range files {

@@ -24,8 +24,8 @@ const (
 	callMost     = 400            // no run has so many calls of a kind in one thread
 	callMisses   = 3              // so many runs in a row without so many calls are the end of them
 	callDeepMost = 8
-	callAnswer   = 15 * time.Second // a daemon that lives answers within: it opens a repo that cannot be opened again and again, each time later
-	callRunMost  = 60 * time.Second
+	callAnswer   = time.Minute // a daemon that lives answers within: it opens a repo that cannot be opened again and again, each time later
+	callRunMost  = 4 * time.Minute
 	callDeep     = 3 * time.Second // so long are the calls of all processes in the way
 )
 

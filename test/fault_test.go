@@ -359,7 +359,7 @@ func (r *arenaRepo) client() *daemon.Client {
 }
 
 // answerMost is how long an answer may take: what comes later was no answer.
-const answerMost = 2 * time.Second
+const answerMost = 10 * time.Second
 
 // status asks how the repo stands; false while nobody serves it. What it names is acknowledged.
 func (x *arena) status(r *arenaRepo) (daemon.Status, bool) {
@@ -506,7 +506,7 @@ func (r *arenaRepo) look() error {
 }
 
 // endMost covers a launch that waits its turn again: 64 s after the sixth fault of the machine.
-const endMost = 4 * time.Minute
+const endMost = 8 * time.Minute
 
 // finish has a person answer until every run has ended; nothing new is started.
 func (x *arena) finish() {

@@ -41,7 +41,7 @@ func TestRealLimit(t *testing.T) {
 			if agent == "codex" {
 				return
 			}
-			w.within(2*time.Minute, "the run has ended", func() bool {
+			w.eventually("the run has ended", func() bool {
 				st, ok := w.status()
 				return ok && len(st.Runs) == 1 && st.Runs[0].Phase == engine.RunCompleted
 			})
@@ -116,7 +116,7 @@ func TestRealTerminated(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			w.within(2*time.Minute, "the run has ended", func() bool {
+			w.eventually("the run has ended", func() bool {
 				st, ok := w.status()
 				return ok && len(st.Runs) == 1 && st.Runs[0].Phase == engine.RunCompleted
 			})

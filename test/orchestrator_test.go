@@ -287,12 +287,12 @@ func try(t *testing.T, trouble, driver string) trial {
 		return !st.Runs[0].Ended.IsZero() || st.Runs[0].Paused != ""
 	}
 	if driver == "sluice" {
-		w.within(3*time.Minute, "the run has ended", over)
+		w.eventually("the run has ended", over)
 	} else {
 		for n := 0; n < orchestratorsMost && !over(); n++ {
 			if n > 0 { // somebody sees at once that it is gone, and when the limit ends
 				out.byHand++
-				w.within(time.Minute, "the limit is over", func() bool { return l.left() == 0 })
+				w.eventually("the limit is over", func() bool { return l.left() == 0 })
 			}
 			said, err := w.conduct()
 			t.Logf("%s: orchestrator %d: %.300s (%v)", trouble, n+1, said, err)
@@ -410,7 +410,7 @@ func TestOrchestratorCodex(t *testing.T) {
 	if !strings.Contains(out, `"taken":true`) {
 		t.Errorf("codex has not signalled:\n%s", out)
 	}
-	w.within(time.Minute, "X-1 has passed", func() bool {
+	w.eventually("X-1 has passed", func() bool {
 		return strings.Contains(w.do(w.bin, "log", "--all", "exp-7-agent-1"), "X-1.1         passed")
 	})
 }

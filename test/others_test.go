@@ -48,7 +48,7 @@ func TestOthers(t *testing.T) {
 				began := time.Now()
 				w.starts("solo")
 				var run daemon.RunStatus
-				w.within(2*time.Minute, "the run has ended, or waits for a person", func() bool {
+				w.eventually("the run has ended, or waits for a person", func() bool {
 					st, ok := w.status()
 					if ok && len(st.Runs) == 1 {
 						run = st.Runs[0]

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 )
 
 // playground is a place to run commands in.
@@ -40,7 +39,7 @@ func (w *playground) sluice(args ...string) (code int, stdout, stderr string) {
 	w.t.Helper()
 	var out, errs bytes.Buffer
 	bin := filepath.Join(binDir(w.t), "sluice") // the first test builds it
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), waitMost)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, append([]string{"-C", w.dir}, args...)...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = w.env, &out, &errs

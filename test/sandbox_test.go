@@ -150,7 +150,7 @@ func (w *sandbox) status() (daemon.Status, bool) {
 	}
 	c := daemon.NewClient(dir)
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), answerMost)
 	defer cancel()
 	st, err := c.Status(ctx, "")
 	return st, err == nil

@@ -34,7 +34,7 @@ func (w *playground) inTerminal(columns, rows int, line string) *terminalWindow 
 	for _, e := range append(w.env, "NO_COLOR=1") {
 		args = append(args, "-e", e)
 	}
-	win.tmux(append(args, line+`; echo "rc=$?"; sleep 60`)...)
+	win.tmux(append(args, line+`; echo "rc=$?"; sleep 600`)...)
 	w.t.Cleanup(func() { _ = exec.Command("tmux", "-S", win.socket, "kill-server").Run() })
 	return win
 }
@@ -55,7 +55,7 @@ func (win *terminalWindow) sees(pattern string) string {
 	win.t.Helper()
 	re := regexp.MustCompile("(?m)" + pattern)
 	last := ""
-	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); time.Sleep(30 * time.Millisecond) {
+	for until := time.Now().Add(waitMost); time.Now().Before(until); time.Sleep(30 * time.Millisecond) {
 		if last = win.tmux("capture-pane", "-p"); re.MatchString(last) {
 			return last
 		}

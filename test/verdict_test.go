@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"sluice/engine"
 	"sluice/tools/modelstub"
@@ -97,7 +96,7 @@ func TestRealNoVerdict(t *testing.T) {
 			w, stub := newAgents(t, fmt.Sprintf("restarts: 0\nroles: {reviewer: {agent: %s}}\n", agent), map[string]modelstub.Part{"review": {{{Text: "All good! {\"verdict\": \"pass\""}}}})
 			w.put("repo/.workflow/specs/pipe.yaml", verdictSpec)
 			w.starts("pipe")
-			w.within(2*time.Minute, "a person is asked", func() bool { return strings.Contains(w.do(w.bin, "inbox"), "G") })
+			w.eventually("a person is asked", func() bool { return strings.Contains(w.do(w.bin, "inbox"), "G") })
 			show := w.do(w.bin, "show", "G")
 			if !strings.Contains(show, "could not be read") {
 				t.Errorf("show:\n%s", show)

@@ -31,12 +31,6 @@ type chromium struct {
 
 var theChromium chromium
 
-// Time limits of the browser.
-const (
-	browserIn = 60 * time.Second // to start
-	actionIn  = 20 * time.Second
-)
-
 func (c *chromium) start() {
 	ctx, end := context.WithCancel(context.Background())
 	alloc, _ := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:],
@@ -52,7 +46,7 @@ func (c *chromium) start() {
 	go func() { started <- chromedp.Do(c.ctx) }()
 	select {
 	case c.err = <-started:
-	case <-time.After(browserIn):
+	case <-time.After(waitMost):
 		c.err = errors.New("chromium does not start in time")
 		end()
 	}
@@ -101,7 +95,7 @@ func opened(t *testing.T, parent context.Context, o ...chromedp.ContextOption) *
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(actionIn):
+	case <-time.After(waitMost):
 		t.Fatal("no tab opens in time")
 	}
 	return b
@@ -157,7 +151,7 @@ func (b *tab) forget() {
 // a page that is still loading may end the load of another: then a single step is made again.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, actionIn)
+	ctx, cancel := context.WithTimeout(b.ctx, waitMost)
 	defer cancel()
 	err := chromedp.Do(ctx, steps...)
 	again := func() bool {
@@ -173,7 +167,7 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 
 // js returns the value of an expression in the page, in JSON.
 func (b *tab) js(expression string) (string, error) {
-	ctx, cancel := context.WithTimeout(b.ctx, actionIn)
+	ctx, cancel := context.WithTimeout(b.ctx, waitMost)
 	defer cancel()
 	raw, err := chromedp.Run(ctx, chromedp.Evaluate[[]byte](expression, chromedp.EvalAwaitPromise,
 		chromedp.EvalAsValue))
@@ -197,7 +191,7 @@ func (b *tab) is(expression string) string {
 // until waits until an expression is true in the page, over loads of it.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	for end := time.Now().Add(actionIn); time.Now().Before(end); <-time.After(pollEvery) {
+	for end := time.Now().Add(waitMost); time.Now().Before(end); <-time.After(pollEvery) {
 		if got, err := b.js("!!(" + expression + ")"); err == nil && got == "true" {
 			return
 		}
@@ -272,7 +266,7 @@ func (b *tab) shot(name string) {
 	if dir == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, actionIn)
+	ctx, cancel := context.WithTimeout(b.ctx, waitMost)
 	defer cancel()
 	png, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
 	if err == nil {

@@ -117,7 +117,7 @@ func TestPagePictures(t *testing.T) {
 		b.view(width, scheme)
 		b.do(chromedp.EmulateViewport(width, height))
 		b.looks()
-		ctx, cancel := context.WithTimeout(b.ctx, actionIn)
+		ctx, cancel := context.WithTimeout(b.ctx, waitMost)
 		defer cancel()
 		png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 		if err = errors.Join(err, os.WriteFile("../docs/page-"+name+".png", png, 0o644)); err != nil {

@@ -88,7 +88,7 @@ func (m *machine) lead(id string, standby bool, within time.Duration) (*decider,
 
 func (m *machine) mustLead(id string, standby bool) *decider {
 	m.t.Helper()
-	d, err := m.lead(id, standby, time.Minute)
+	d, err := m.lead(id, standby, 5*time.Minute)
 	if err != nil {
 		m.t.Fatalf("%s does not lead: %v", m.name, err)
 	}

@@ -203,7 +203,7 @@ func (s *Servers) Stop(i int) {
 	s.t.Helper()
 	s.signal(i, syscall.SIGSTOP)
 	stat := fmt.Sprintf("/proc/%d/stat", s.all[i].cmd.Process.Pid)
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		text, err := os.ReadFile(stat)
 		if os.IsNotExist(err) { // no Linux: it will have stopped
 			time.Sleep(100 * time.Millisecond)
@@ -257,7 +257,7 @@ func (s *Servers) URL(of ...int) string {
 // Ready waits until the running servers answer requests to JetStream.
 func (s *Servers) Ready() {
 	s.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(3 * time.Minute); ; {
 		err := s.ask()
 		if err == nil || s.all[0].Cert != "" && strings.Contains(err.Error(), "tls:") ||
 			s.all[0].Config != "" && errors.Is(err, nats.ErrAuthorization) { // it answers who has no key
