@@ -118,7 +118,7 @@ func ofStep(c *core, run *engine.Run, j *job.Job) {
 		j.Passed = passed(c.state, run)
 	}
 	if e.Proc != nil && e.Proc.Kind == engine.ProcCheck {
-		j.Left = slices.Clone(c.state.Left[j.Attempt.Tree])
+		j.Left, j.LeftPassed = engine.LeftIn(c.state, j.Attempt.Tree)
 	}
 	j.Earlier = earlier(run, j.Spec, step, n)
 	if l := run.List; l != nil && l.To == step && l.For == "" && e.Gate == "" {

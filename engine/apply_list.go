@@ -108,10 +108,7 @@ func (l *TaskList) gone(id string) {
 	if t == nil || t.Runs == 0 {
 		return
 	}
-	if l.Had == nil {
-		l.Had = map[string]int{}
-	}
-	l.Had[id] = t.Runs
+	set(&l.Had, id, t.Runs)
 }
 
 // unlook forces a look at the file before the next selection.

@@ -8,8 +8,7 @@ import (
 
 func (f RoundOpened) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	a := r.now(f.Step, f.Attempt)
-	a.to(f.Run, f.FactKind(), Gating)
+	r.now(f.Step, f.Attempt).to(f.Run, f.FactKind(), Gating)
 	if f.N != len(r.Rounds[f.Gate])+1 {
 		wrong("%s: round %s#%d after %d", f.Run, f.Gate, f.N, len(r.Rounds[f.Gate]))
 	}
@@ -55,15 +54,13 @@ func (f Agreed) apply(s *State, _ time.Time) {
 }
 
 func (f WindowOpened) apply(s *State, _ time.Time) {
-	q := s.at(f.Run).round(f.Gate, f.N)
-	q.to(f.Run, f.FactKind(), OnWindow)
+	q := s.at(f.Run).round(f.Gate, f.N).to(f.Run, f.FactKind(), OnWindow)
 	q.WindowEnds = f.Until
 }
 
 func (f HumanAsked) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	q := r.round(f.Gate, f.N)
-	q.to(f.Run, f.FactKind(), OnHuman)
+	q := r.round(f.Gate, f.N).to(f.Run, f.FactKind(), OnHuman)
 	q.Level, q.Why, q.Protect, q.Asked, q.Due, q.RemindAt = LevelHuman, f.Why, f.Protect, at, f.Due, f.RemindAt
 	q.WindowEnds, q.Remains = time.Time{}, 0
 	if f.Forced {
@@ -172,8 +169,7 @@ func (f RoundRouted) apply(s *State, at time.Time) {
 
 func (f RoundPassed) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	q := r.round(f.Gate, f.N)
-	q.to(f.Run, f.FactKind(), Approved)
+	q := r.round(f.Gate, f.N).to(f.Run, f.FactKind(), Approved)
 	q.ByKind, q.By, q.Ended = f.ByKind, f.By, at
 	q.Outcome, q.LetThrough = OutcomePass, f.LetThrough
 	if len(f.Answer) > 0 {
@@ -192,8 +188,7 @@ func (f RoundPassed) apply(s *State, at time.Time) {
 
 func (f RoundVoided) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	q := r.round(f.Gate, f.N)
-	q.to(f.Run, f.FactKind(), Undone)
+	q := r.round(f.Gate, f.N).to(f.Run, f.FactKind(), Undone)
 	q.Ended = at
 	a := r.now(q.Step, q.Attempt)
 	a.to(f.Run, f.FactKind(), Signalled)

@@ -42,8 +42,7 @@ func (f StepSkipped) apply(s *State, at time.Time) {
 
 func (f StepLaunched) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	a := r.now(f.Step, f.N)
-	a.to(f.Run, f.FactKind(), Running)
+	a := r.now(f.Step, f.N).to(f.Run, f.FactKind(), Running)
 	if f.K != a.K+1 {
 		wrong("%s: launch %d of %s.%d in state %s", f.Run, f.K, f.Step, f.N, a.State)
 	}
@@ -78,8 +77,7 @@ func (f GraceBegan) apply(s *State, _ time.Time) {
 }
 
 func (f StepSignalled) apply(s *State, _ time.Time) {
-	a := s.at(f.Run).now(f.Step, f.N)
-	a.to(f.Run, f.FactKind(), Signalled)
+	a := s.at(f.Run).now(f.Step, f.N).to(f.Run, f.FactKind(), Signalled)
 	if a.K != f.K {
 		wrong("%s: a signal of launch %d of %s.%d, which is at launch %d", f.Run, f.K, f.Step, f.N, a.K)
 	}
@@ -136,8 +134,7 @@ func (f ProcessGone) apply(s *State, at time.Time) {
 }
 
 func (f StepRelaunched) apply(s *State, _ time.Time) {
-	a := s.at(f.Run).now(f.Step, f.N)
-	a.to(f.Run, f.FactKind(), Ready)
+	a := s.at(f.Run).now(f.Step, f.N).to(f.Run, f.FactKind(), Ready)
 	a.NotBefore, a.LimitWait, a.BudgetWait = f.NotBefore, f.Limit, f.Budget
 	switch f.Class {
 	case ClassInfrastructure:
@@ -148,8 +145,7 @@ func (f StepRelaunched) apply(s *State, _ time.Time) {
 }
 
 func (f WorkLost) apply(s *State, _ time.Time) {
-	a := s.at(f.Run).now(f.Step, f.N)
-	a.to(f.Run, f.FactKind(), Ready)
+	a := s.at(f.Run).now(f.Step, f.N).to(f.Run, f.FactKind(), Ready)
 	a.NotBefore, a.Restarts, a.LingerUntil, a.Hooked = f.NotBefore, a.Restarts+1, time.Time{}, false
 	a.Status, a.Via, a.Author, a.Summary, a.Question, a.Options, a.Failure = "", "", "", "", "", nil, ""
 	a.Answer, a.Output = nil, ""
@@ -289,15 +285,13 @@ func (r *Run) clock(key string) *time.Time {
 }
 
 func (f StepPassed) apply(s *State, at time.Time) {
-	a := s.at(f.Run).now(f.Step, f.N)
-	a.to(f.Run, f.FactKind(), Passed)
+	a := s.at(f.Run).now(f.Step, f.N).to(f.Run, f.FactKind(), Passed)
 	a.To, a.Ended = f.To, at
 }
 
 func (f StepRouted) apply(s *State, at time.Time) {
 	r := s.at(f.Run)
-	a := r.now(f.Step, f.N)
-	a.to(f.Run, f.FactKind(), Routed)
+	a := r.now(f.Step, f.N).to(f.Run, f.FactKind(), Routed)
 	a.To, a.Ended = []string{f.To}, at
 	for _, qs := range r.Rounds {
 		if q := qs[len(qs)-1]; q.Step == f.Step && q.Attempt == f.N && q.Open() {

@@ -11,8 +11,17 @@ func (r *Run) unpassed(a *Attempt) (files []string) {
 	if len(a.Protected) == 0 {
 		return nil
 	}
-	type file struct{ name, as string }
-	was := map[file]bool{}
+	was := accepted(r)
+	for _, name := range a.Protected {
+		if as, _ := a.changed(name); !slices.Contains(was, Left{Name: name, As: as}) {
+			files = append(files, name)
+		}
+	}
+	return files
+}
+
+// accepted returns the changes that people passed in rounds of the run that asked about them.
+func accepted(r *Run) (all []Left) {
 	for _, qs := range r.Rounds {
 		for _, q := range qs {
 			of := r.Attempt(q.Step, q.Attempt)
@@ -21,17 +30,13 @@ func (r *Run) unpassed(a *Attempt) (files []string) {
 				continue
 			}
 			for _, name := range of.Protected {
-				as, _ := of.changed(name)
-				was[file{name, as}] = true
+				if as, _ := of.changed(name); as != "" {
+					all = append(all, Left{Name: name, As: as})
+				}
 			}
 		}
 	}
-	for _, name := range a.Protected {
-		if as, _ := a.changed(name); as == "" || !was[file{name, as}] {
-			files = append(files, name)
-		}
-	}
-	return files
+	return all
 }
 
 // changed returns what a protected file became, "" if unknown, and the earlier run that changed it, if it was one.

@@ -58,6 +58,22 @@ func accept(s *State, a *Attempt) {
 	}
 }
 
+// LeftIn returns what is left in a checkout, and the changes that people have passed in the runs that no check has
+// looked at.
+func LeftIn(s *State, tree string) (left, passed []Left) {
+	left = slices.Clone(s.Left[tree])
+	for _, r := range s.Runs {
+		l := Left{Run: s.root(r).ID}
+		if !slices.Contains(left, l) {
+			continue
+		}
+		for _, p := range accepted(r) {
+			passed = append(passed, Left{l.Run, p.Name, p.As})
+		}
+	}
+	return left, passed
+}
+
 // protectWords returns why a person is asked about files of the law: which run changed them.
 func (a *Attempt) protectWords(files []string) string {
 	var own, left []string

@@ -175,41 +175,33 @@ func (r *Run) may(fact, to string) {
 	}
 }
 
-// to changes the attempt's state.
-func (a *Attempt) to(run, fact, state string) {
-	a.check(run, fact, state)
-	a.State = state
-}
-
-// may checks a fact that keeps the attempt's state.
-func (a *Attempt) may(run, fact string) *Attempt {
-	a.check(run, fact, stays)
+// to changes the attempt's state, or keeps it (stays).
+func (a *Attempt) to(run, fact, state string) *Attempt {
+	if !allowed(attemptMove, fact, a.State, state) {
+		unlisted(run, "attempt ", a.step+"."+strconv.Itoa(a.N), fact, a.State, state)
+	}
+	if state != stays {
+		a.State = state
+	}
 	return a
 }
 
-func (a *Attempt) check(run, fact, to string) {
-	if !allowed(attemptMove, fact, a.State, to) {
-		unlisted(run, "attempt ", a.step+"."+strconv.Itoa(a.N), fact, a.State, to)
+// may checks a fact that keeps the attempt's state.
+func (a *Attempt) may(run, fact string) *Attempt { return a.to(run, fact, stays) }
+
+// to changes the round's state, or keeps it (stays).
+func (q *Round) to(run, fact, state string) *Round {
+	if !allowed(roundMove, fact, q.State, state) {
+		unlisted(run, "round ", q.gate+"#"+strconv.Itoa(q.N), fact, q.State, state)
 	}
-}
-
-// to changes the round's state.
-func (q *Round) to(run, fact, state string) {
-	q.check(run, fact, state)
-	q.State = state
-}
-
-// may checks a fact that keeps the round's state.
-func (q *Round) may(run, fact string) *Round {
-	q.check(run, fact, stays)
+	if state != stays {
+		q.State = state
+	}
 	return q
 }
 
-func (q *Round) check(run, fact, to string) {
-	if !allowed(roundMove, fact, q.State, to) {
-		unlisted(run, "round ", q.gate+"#"+strconv.Itoa(q.N), fact, q.State, to)
-	}
-}
+// may checks a fact that keeps the round's state.
+func (q *Round) may(run, fact string) *Round { return q.to(run, fact, stays) }
 
 // to changes the task's state.
 func (t *Task) to(run, fact, state string) {

@@ -88,7 +88,7 @@ func mutantsOfMoves() []mutant {
 	return []mutant{
 		{"a move that is not in the table is made", "allowed", "			return false\n", "			return true\n"},
 		{"the table has a move that nothing makes", "attemptMove", "{\"step_launched\", Ready, Running}", "{\"step_launched\", Ready + \" \" + Passed, Running}"},
-		{"a fact that leaves a round's state alone comes in any", "Round.may", "	q.check(run, fact, stays)\n", ""},
+		{"a fact that leaves a round's state alone comes in any", "Round.may", "return q.to(run, fact, stays)", "return q"},
 		{"a task is there in any state that a fact says", "Task.made", "	if !allowed(taskMove, fact, absent, t.State) {\n", "	if false {\n"},
 	}
 }
@@ -238,8 +238,8 @@ func mutantsOfAnswers() []mutant {
 		{"an answer of before the clock was set back counts", "signalling.answer", "ev.Written.After(d.at.Add(mtimeSlack))", "false"},
 		{"a late veto is ignored", "signalling.answer", "case !q.takes(ev.Outcome):", "case !q.Open():"},
 		{"a cherry-picked double counts", "signalling.commit", "if old.Author != \"\" && old.Author == ev.Author {", "if false && old.Author == ev.Author {"},
-		{"a protected file that a person passed asks again", "Run.unpassed", "as == \"\" || !was[file{name, as}]", "as == as || !was[file{name, as}]"},
-		{"a pass of a protected file counts for what a later check found", "Run.unpassed", " || of.Digest != q.Digest {", " {"},
+		{"a protected file that a person passed asks again", "Run.unpassed", "!slices.Contains(was,", "as == as || !slices.Contains(was,"},
+		{"a pass of a protected file counts for what a later check found", "accepted", " || of.Digest != q.Digest {", " {"},
 	}
 }
 

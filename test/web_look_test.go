@@ -52,9 +52,9 @@ func TestPageLooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.write(".workflow/specs/ask.yaml", askedSpec) // in mid-run it would be a change of the law
 	w.start(sluice, "w")
 	w.start(sluice, "n")
-	w.write(".workflow/specs/ask.yaml", askedSpec)
 	w.start(sluice, "ask")
 	w.start(sluice, "agents", "--var", "topic=a long topic "+strings.Repeat("without-end", 12)+
 		"<script src=//evil.example/x.js></script><img src=//evil.example/p.png onerror=x> \u202e\u200b")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"sluice/engine"
 	"sluice/internal/git"
 	"sluice/internal/job"
 	"sluice/internal/layout"
@@ -41,7 +42,8 @@ func (x *ground) addLeft(ctx context.Context, j job.Job, b tree.Begin, was tree.
 			}
 		}
 		for i, name := range left.names {
-			if slices.Contains(law.names, name) || !stills[l.Run](name, left.as[i]) {
+			if slices.Contains(law.names, name) || !stills[l.Run](name, left.as[i]) ||
+				slices.Contains(j.LeftPassed, engine.Left{Run: l.Run, Name: name, As: left.as[i]}) {
 				continue
 			}
 			if law.by == nil {

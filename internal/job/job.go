@@ -31,8 +31,10 @@ type Job struct {
 	// Where a step's judges have a setup: the attempts that have passed, RUN/STEP.N, of the run and
 	// of the runs above and below it.
 	Passed []string
-	// In a check of work in a checkout: changes of the law there that nobody has passed.
-	Left  []engine.Left
+	// In a check of work in a checkout: changes of the law there that nobody has passed, and those that people have
+	// passed in the runs that Left has without a name.
+	Left, LeftPassed []engine.Left
+
 	Live  []string  // in a sweep: runs whose retry context is kept
 	Known []string  // in a sweep: all runs of the state; files of other runs may be removed
 	Tasks *TaskFile // in an effect about a task file
