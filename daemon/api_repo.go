@@ -17,9 +17,9 @@ import (
 
 // Limits of the API.
 const (
-	requestMost = 1 << 20  // bytes of a request
-	signalMost  = 64 << 10 // bytes of a sentinel through the socket
-	answerIn    = 10 * time.Second
+	requestMost = 1 << 20         // bytes of a request
+	signalMost  = 64 << 10        // bytes of a sentinel through the socket
+	answerIn    = 2 * time.Minute // a pass reads the whole checkout first
 
 	stalledAfter = time.Second // a stalled loop that has not answered by then will not
 )

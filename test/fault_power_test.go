@@ -51,7 +51,12 @@ func (x *arena) powerCycle(d *loopDisk, front ...string) (lost []string) {
 		x.abort() // what lives rests ever longer between its launches: they are lost each time
 	}
 	told := len(x.ledger("launches"))
-	for until := time.Now().Add(time.Duration(x.rnd.Int64N(int64(powerAlive)))); time.Now().Before(until); time.Sleep(pollEvery / 3) {
+	alive := time.Duration(x.rnd.Int64N(int64(powerAlive)))
+	if x.made == 0 { // longer each time, as on a slow machine a launch may take longer
+		x.dry++
+		alive += time.Duration(x.dry-1) * powerAlive
+	}
+	for until := time.Now().Add(alive); time.Now().Before(until); time.Sleep(pollEvery / 3) {
 		x.traffic()
 	}
 	for _, r := range x.repos { // what is answered after this has not been asked
@@ -190,7 +195,7 @@ func TestPowerCut(t *testing.T) {
 		x := newArena(t, seedOf(t), 2, arenaPlaces{state: d.dir})
 		unix.Sync()
 		cuts := timesOf(t, powerCutsVar, powerCuts)
-		for n := 0; n < cuts || x.made == 0 && n < 10*cuts; n++ { // a busy machine launches little between two
+		for n := 0; n < cuts || x.made == 0 && n < 10*cuts; n++ {
 			for _, what := range x.powerCycle(d) {
 				t.Errorf("cut %d: %s", n, what)
 			}
@@ -224,7 +229,7 @@ func TestPowerCut(t *testing.T) {
 		}
 		unix.Sync()
 		cuts := timesOf(t, powerCutsVar, powerCuts) / 2
-		for n := 0; n < cuts || x.made == 0 && n < 10*cuts; n++ { // on a slow disk a launch may take longer than a boot lives
+		for n := 0; n < cuts || x.made == 0 && n < 10*cuts; n++ {
 			for _, what := range x.powerCycle(d) {
 				t.Errorf("cut %d: %s", n, what)
 			}

@@ -99,6 +99,7 @@ type arena struct {
 	repos []*arenaRepo
 	last  *exec.Cmd // the daemon
 	made  int       // launches under power cuts
+	dry   int       // power cuts before the first of them
 }
 
 // arenaRepo is one repo, and what was acknowledged in it.

@@ -48,7 +48,8 @@ func (c *conductor) play(turn modelstub.Turn) modelstub.Act {
 	}
 	isJSON := json.Unmarshal([]byte(turn.Result), &got) == nil
 	waited := c.waits
-	c.waits = strings.Contains(turn.Result, "Call WaitForMcpServers to wait")
+	c.waits = strings.Contains(turn.Result, "Call WaitForMcpServers to wait") ||
+		strings.Contains(turn.Result, "No such tool available: mcp__sluice__") // so it says if the server is slow to start
 	which := map[string]any{"run": c.offer.Run, "step": c.offer.Step}
 	attempt := map[string]any{"run": c.offer.Run, "step": c.offer.Step, "attempt": c.offer.Attempt}
 	switch {

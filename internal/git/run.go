@@ -239,6 +239,7 @@ func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) er
 	}
 	defer t.turns.take(ctx)()
 	c.limit, c.timeout = cmp.Or(c.limit, smallOutput), cmp.Or(c.timeout, callTime)
+	asked := ctx
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, t.path, append(switches(c.safeDir), c.args...)...)
@@ -271,12 +272,12 @@ func (t tool) stream(ctx context.Context, c call, read func(io.Reader) error) er
 	}
 	waitErr := cmd.Wait()
 	switch {
+	case asked.Err() != nil:
+		return fmt.Errorf("git %s: %w", c.args[0], asked.Err())
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("git %s: not done within %s: %w", c.args[0], c.timeout, context.DeadlineExceeded)
 	case readErr != nil && !errors.Is(readErr, os.ErrClosed):
 		return fmt.Errorf("git %s: %w", c.args[0], readErr)
-	case ctx.Err() != nil:
-		return fmt.Errorf("git %s: %w", c.args[0], ctx.Err())
 	}
 	return exitError(c, waitErr, complaint)
 }

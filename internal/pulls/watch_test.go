@@ -159,9 +159,10 @@ func TestWordsOfALostEnd(t *testing.T) {
 		return "", errors.New("stopped")
 	}
 	commit := r.commit("work 1")
+	j := r.job("GC", commit, 1)
 	go func() {
 		defer close(ended)
-		r.p.Watch(ctx, r.job("GC", commit, 1), r.tell)
+		r.p.Watch(ctx, j, r.tell)
 	}()
 	r.until("it is asked at the forge", func() bool { return len(r.f.Pulls()) == 1 })
 	r.f.Comment(1, "ann", "/sluice pass "+commit)
@@ -171,7 +172,7 @@ func TestWordsOfALostEnd(t *testing.T) {
 	}
 	r.decides = nil
 	r.open()
-	r.watch(r.job("GC", commit, 1)) // the round is as open as before
+	r.watch(j) // the round is as open as before
 	if got := r.told(2); !strings.Contains(got, "Counted: pass") || len(r.emitted()) != 1 {
 		t.Errorf("%s %v", got, r.emitted())
 	}
