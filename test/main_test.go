@@ -25,6 +25,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"sluice/internal/serve"
 )
@@ -40,6 +41,9 @@ var theBinary built
 
 // redraw writes pictures of documents anew.
 var redraw = flag.Bool("redraw", false, "write the pictures of the README and the templates anew: look at them")
+
+// waitMost is the limit of a wait: only a failing test reaches it, on a slow and busy machine too.
+const waitMost = 3 * time.Minute
 
 // waiting is how many parallel tests share a processor: they wait more than they compute.
 const waiting = 3

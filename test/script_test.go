@@ -26,7 +26,6 @@ import (
 // commands() below; each script has a HOME, settings and state of its own, and no process of it outlives it.
 
 const (
-	waitMost  = 3 * time.Minute // reached only by a failing test, on a slow and busy machine too
 	pollEvery = 30 * time.Millisecond
 	pollShare = 4    // times as long as a command took is waited before it is asked again: a busy machine is asked less
 	logShown  = 6000 // bytes of a background process's log in a failure
