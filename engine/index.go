@@ -87,6 +87,7 @@ type runIndex struct {
 	in    struct{ live, pending, afoot, holding, wanting, closing, untimed, changed bool }
 	next  time.Time // its next moment, unless in untimed
 	slot  int       // its position in wakes, from 1; 0 = absent
+	by    time.Time // there: it has no moment before
 	kids  list      // its child runs that are live or have a process, in order of start
 }
 

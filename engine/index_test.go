@@ -271,7 +271,7 @@ func TestWakesHeap(t *testing.T) {
 			if !o.next.IsZero() && (first == nil || o.next.Before(first.next)) {
 				first = o
 			}
-			if o.slot > 0 && h[o.slot-1].r != o || o.slot == 0 && !o.next.IsZero() {
+			if o.slot > 0 && h[o.slot-1] != o || o.slot == 0 && !o.next.IsZero() {
 				t.Fatalf("step %d: a run does not lie where it says", n)
 			}
 		}

@@ -1,6 +1,9 @@
 package engine
 
-import "time"
+import (
+	"container/heap"
+	"time"
+)
 
 // Wake returns the earliest moment later than after at which time alone changes something; zero for
 // never. Earlier moments were handled by the Ticked decided then.
@@ -170,12 +173,28 @@ func (s *State) NeedsScan(at time.Time) bool {
 
 // wakes is a heap of runs by their next moments. A run whose moment moved later is re-sorted only
 // when it reaches the root: most runs move again before that.
-type wakes []wakeAt
+type wakes []*Run
 
-// wakeAt is a run that has no moment before by.
-type wakeAt struct {
-	by time.Time
-	r  *Run
+// Len, Less, Swap, Push and Pop are the heap's; a run has no moment before by.
+func (h wakes) Len() int           { return len(h) }
+func (h wakes) Less(i, k int) bool { return h[i].by.Before(h[k].by) }
+
+func (h wakes) Swap(i, k int) {
+	h[i], h[k] = h[k], h[i]
+	h[i].slot, h[k].slot = i+1, k+1
+}
+
+func (h *wakes) Push(r any) {
+	*h = append(*h, r.(*Run))
+	(*h)[len(*h)-1].slot = len(*h)
+}
+
+func (h *wakes) Pop() any {
+	end := len(*h) - 1
+	r := (*h)[end]
+	(*h)[end], r.slot = nil, 0
+	*h = (*h)[:end]
+	return r
 }
 
 // set records the run's next moment, zero for none.
@@ -184,26 +203,25 @@ func (h *wakes) set(r *Run, next time.Time) {
 	switch {
 	case next.IsZero():
 	case r.slot == 0:
-		*h = append(*h, wakeAt{next, r})
-		r.slot = len(*h)
-		h.rise(r.slot - 1)
-	case next.Before((*h)[r.slot-1].by):
-		(*h)[r.slot-1].by = next
-		h.rise(r.slot - 1)
+		r.by = next
+		heap.Push(h, r)
+	case next.Before(r.by):
+		r.by = next
+		heap.Fix(h, r.slot-1)
 	}
 }
 
 // first returns the run with the earliest moment, or nil.
 func (h *wakes) first() *Run {
 	for len(*h) > 0 {
-		switch x := &(*h)[0]; {
-		case x.r.next.IsZero():
-			h.drop(x.r)
-		case x.r.next.After(x.by):
-			x.by = x.r.next
-			h.sink(0)
+		switch r := (*h)[0]; {
+		case r.next.IsZero():
+			h.drop(r)
+		case r.next.After(r.by):
+			r.by = r.next
+			heap.Fix(h, 0)
 		default:
-			return x.r
+			return r
 		}
 	}
 	return nil
@@ -211,42 +229,7 @@ func (h *wakes) first() *Run {
 
 // drop removes the run.
 func (h *wakes) drop(r *Run) {
-	i, end := r.slot-1, len(*h)-1
-	if i < 0 {
-		return
-	}
-	h.swap(i, end)
-	(*h)[end] = wakeAt{}
-	*h = (*h)[:end]
-	if r.slot = 0; i < end {
-		h.sink(i)
-		h.rise(i)
-	}
-}
-
-func (h wakes) swap(i, k int) {
-	h[i], h[k] = h[k], h[i]
-	h[i].r.slot, h[k].r.slot = i+1, k+1
-}
-
-func (h wakes) rise(i int) {
-	for up := (i - 1) / 2; i > 0 && h[i].by.Before(h[up].by); i, up = up, (up-1)/2 {
-		h.swap(i, up)
-	}
-}
-
-func (h wakes) sink(i int) {
-	for {
-		first := i
-		for k := 2*i + 1; k <= 2*i+2 && k < len(h); k++ {
-			if h[k].by.Before(h[first].by) {
-				first = k
-			}
-		}
-		if first == i {
-			return
-		}
-		h.swap(i, first)
-		i = first
+	if r.slot > 0 {
+		heap.Remove(h, r.slot-1)
 	}
 }
