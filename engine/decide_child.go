@@ -64,7 +64,7 @@ func (d *listing) startChild(r *Run, w *Spec, st *Step, c ChildOf) {
 func inRunID(w *Spec, name, task string, deep bool) string {
 	parts := strings.Split(name, ".")
 	for i, p := range parts[:len(parts)-1] {
-		if deep && strings.Trim(strings.TrimLeft(p, "_"), numerals) == "" {
+		if deep && strings.Trim(strings.TrimLeft(p, "_"), "0123456789") == "" {
 			parts[i] = "_" + p
 		}
 	}

@@ -72,7 +72,8 @@ func mutate(t *testing.T, changed map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), []byte("module sluice\n\ngo 1.26.0\n"))
-	for from, to := range map[string]string{".": "engine", "../tools/oracle": "tools/oracle", "../tools/conform": "tools/conform", "../tools/printed": "tools/printed", "../internal/text": "internal/text", "../tools/anchor": "tools/anchor"} {
+	for from, to := range map[string]string{".": "engine", "../tools/oracle": "tools/oracle", "../tools/conform": "tools/conform", "../tools/printed": "tools/printed", "../internal/ids": "internal/ids",
+		"../internal/text": "internal/text", "../tools/anchor": "tools/anchor"} {
 		files, err := filepath.Glob(filepath.Join(from, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files in %s: %v", from, err)

@@ -1,12 +1,12 @@
 package engine
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	"sluice/internal/ids"
 )
 
 // States of a task.
@@ -300,32 +300,8 @@ func before(a, b *Task) bool {
 	if !begun && a.Priority != b.Priority {
 		return a.Priority < b.Priority
 	}
-	return CompareIDs(a.ID, b.ID) < 0
+	return ids.Compare(a.ID, b.ID) < 0
 }
 
 // doing reports whether the task was begun and must continue.
 func (t *Task) doing() bool { return t.State == TaskDoing || t.State == TaskTodo && t.Begun }
-
-// CompareIDs compares task ids; digits in them compare as numbers.
-func CompareIDs(a, b string) int {
-	x, y := a, b
-	for x != "" && y != "" {
-		if m, n := digits(x), digits(y); m > 0 && n > 0 {
-			p, q := strings.TrimLeft(x[:m], "0"), strings.TrimLeft(y[:n], "0")
-			if c := cmp.Or(cmp.Compare(len(p), len(q)), cmp.Compare(p, q)); c != 0 {
-				return c
-			}
-			x, y = x[m:], y[n:]
-			continue
-		}
-		if x[0] != y[0] {
-			return cmp.Compare(x[0], y[0])
-		}
-		x, y = x[1:], y[1:]
-	}
-	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
-}
-
-const numerals = "0123456789"
-
-func digits(s string) int { return len(s) - len(strings.TrimLeft(s, numerals)) }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"sluice/internal/ids"
 )
 
 // tasksFault returns what is wrong with the tasks together: duplicate ids, missing dependencies,
@@ -111,7 +113,7 @@ func newTasks(l *TaskList, answer json.RawMessage, base string) ([]Task, string)
 			}
 			body["id"], _ = json.Marshal(t.ID)
 		}
-		if bad := BadTaskID(t.ID); bad != "" {
+		if bad := ids.Fault(t.ID); bad != "" {
 			return nil, fmt.Sprintf("new_tasks: task id %.80q %s", t.ID, bad)
 		}
 		if taken(t.ID) {
@@ -133,20 +135,6 @@ func newTasks(l *TaskList, answer json.RawMessage, base string) ([]Task, string)
 
 // NoPriority is the priority of a task without one: after all others.
 const NoPriority = 1 << 30
-
-// BadTaskID returns what is wrong with a task's id, or "". Ids are part of paths and of run names.
-func BadTaskID(id string) string {
-	const first = numerals + "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	switch {
-	case id == "":
-		return "is empty"
-	case len(id) > 64:
-		return "is longer than 64 characters"
-	case strings.Contains(id, ".."), strings.Trim(id[:1], first) != "", strings.Trim(id, first+"._-") != "":
-		return "is not an id: letters, digits and . _ - only, a letter or digit first"
-	}
-	return ""
-}
 
 // with returns the list's tasks and more.
 func (l *TaskList) with(more []Task) []*Task {

@@ -15,6 +15,7 @@ import (
 	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/fault"
+	"sluice/internal/ids"
 	"sluice/internal/layout"
 	"sluice/internal/render"
 	"sluice/internal/tasks"
@@ -168,7 +169,7 @@ func tasksListed(all []tasks.Task) []listedTask {
 			byPriority = cmp.Compare(x.Priority, y.Priority)
 		}
 		return cmp.Or(cmp.Compare(slices.Index(taskStatuses(), x.Status), slices.Index(taskStatuses(), y.Status)),
-			byPriority, engine.CompareIDs(x.ID, y.ID))
+			byPriority, ids.Compare(x.ID, y.ID))
 	})
 	out := []listedTask{}
 	for _, t := range sorted {

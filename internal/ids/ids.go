@@ -4,6 +4,7 @@
 package ids
 
 import (
+	"cmp"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -47,6 +48,29 @@ func fault(s string, most int) string {
 	}
 	return ""
 }
+
+// Compare orders ids; digits in them compare as numbers.
+func Compare(a, b string) int {
+	x, y := a, b
+	for x != "" && y != "" {
+		if m, n := digits(x), digits(y); m > 0 && n > 0 {
+			p, q := strings.TrimLeft(x[:m], "0"), strings.TrimLeft(y[:n], "0")
+			if c := cmp.Or(cmp.Compare(len(p), len(q)), cmp.Compare(p, q)); c != 0 {
+				return c
+			}
+			x, y = x[m:], y[n:]
+			continue
+		}
+		if x[0] != y[0] {
+			return cmp.Compare(x[0], y[0])
+		}
+		x, y = x[1:], y[1:]
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
+}
+
+// digits returns how many digits s begins with.
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 // LabelsFault returns what is wrong with least to MaxLabels labels; "" = nothing.
 func LabelsFault(labels []string, least int) string {

@@ -2,6 +2,7 @@ package ids
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,5 +65,13 @@ func TestHex(t *testing.T) {
 		if Hex(s, 2) != want {
 			t.Errorf("%q: %v", s, !want)
 		}
+	}
+}
+
+func TestCompare(t *testing.T) {
+	in := []string{"T10.2", "T2", "T10.10", "T02", "a", "T10", "T2.1", "1"}
+	slices.SortFunc(in, Compare)
+	if want := []string{"1", "T02", "T2", "T2.1", "T10", "T10.2", "T10.10", "a"}; !slices.Equal(in, want) {
+		t.Errorf("%v, want %v", in, want)
 	}
 }

@@ -20,7 +20,7 @@ import (
 // layers says what of this module each package may import, and which of the libraries belong to one place. A package
 // that is not named here may not exist: where it belongs is decided first.
 var layers = map[string]struct{ own, only []string }{
-	"engine":  {own: []string{"internal/text"}},
+	"engine":  {own: []string{"internal/ids", "internal/text"}},
 	"journal": {own: []string{"internal/fault", "internal/ids", "internal/strictjson"}},
 	"daemon":  {own: []string{"internal/fault", "engine", "journal", "internal/job", "internal/atomicfile", "internal/findings", "internal/health", "internal/strictjson", "internal/text"}, only: []string{"github.com/rs/zerolog", "golang.org/x/sys"}},
 	"watcher": {own: []string{"internal/alarm", "internal/fault", "internal/atomicfile", "internal/git"}, only: []string{"github.com/fsnotify/fsnotify", "golang.org/x/sys"}},
