@@ -254,21 +254,40 @@ func countsOfAStep(w *sandbox, callsMost, filesMost int) {
 	w.put("repo/.workflow/specs/chain.yaml", "workflow: {id: chain}\nsteps:\n"+steps.String()+"gates:\n"+gates.String())
 	w.commit()
 	w.do(w.bin, "watch", "add")
-	trace := filepath.Join(w.work, "trace")
+	least, syncs, files := 0, 0.0, 0
+	for try := range countTries { // a busy machine adds calls, and never removes one
+		least, syncs, files = w.countsOfAChain(try)
+		if least <= callsMost && syncs <= stepSyncsMost {
+			break
+		}
+	}
+	if least > callsMost || syncs > stepSyncsMost {
+		t.Errorf("a step of a chain: %d calls and %.2f syncs, at most %d and %.1f", least, syncs, callsMost, stepSyncsMost)
+	}
+	if files > filesMost {
+		t.Errorf("a step of a chain creates %d files and folders, at most %d", files, filesMost)
+	}
+}
+
+// countsOfAChain traces a few runs of a chain, and returns the calls of the step that has the fewest, the syncs of a step,
+// and the files that each creates.
+func (w *sandbox) countsOfAChain(try int) (least int, syncs float64, files int) {
+	t := w.t
+	trace := filepath.Join(w.work, fmt.Sprint("trace-", try))
 	w.traced(trace)
 	const runs, first = 3, 3 // what is made once for a run is there after its first steps
+	name := func(n int) string { return fmt.Sprint("chain-", try*runs+n+1) }
 	for n := range runs {
 		w.do(w.bin, "start", "chain")
-		w.finished(fmt.Sprint("chain-", n+1))
+		w.finished(name(n))
 	}
 	w.untraced()
 	calls := callsOf(t, trace)
 	var each []int
-	syncs := 0.0
 	for n := range runs {
 		var orders []int
 		for i, c := range calls {
-			if isOrder(c, fmt.Sprintf("chain-%d/S", n+1)) {
+			if isOrder(c, name(n)+"/S") {
 				orders = append(orders, i)
 			}
 		}
@@ -281,14 +300,9 @@ func countsOfAStep(w *sandbox, callsMost, filesMost int) {
 		syncs += float64(syncsIn(calls[orders[first]:orders[countSteps-1]])) / float64(countSteps-1-first) / runs
 	}
 	slices.Sort(each)
-	least, files := each[0], w.filesOf(fmt.Sprint("chain-", runs))/countSteps
-	t.Logf("%d calls (%v), %.2f syncs, %d files", least, each, syncs, files)
-	if least > callsMost || syncs > stepSyncsMost {
-		t.Errorf("a step of a chain: %d calls and %.2f syncs, at most %d and %.1f", least, syncs, callsMost, stepSyncsMost)
-	}
-	if files > filesMost {
-		t.Errorf("a step of a chain creates %d files and folders, at most %d", files, filesMost)
-	}
+	files = w.filesOf(name(runs-1)) / countSteps
+	t.Logf("%d calls (%v), %.2f syncs, %d files", each[0], each, syncs, files)
+	return each[0], syncs, files
 }
 
 // TestGitsOfAStep: taking a step's work, judging it and moving its branch starts few gits.
