@@ -537,7 +537,13 @@ func TestClusterLacksWork(t *testing.T) {
 		}
 	}
 	b.do(b.bin, "resume", "long-1")
-	b.do(b.bin, "pass", "GB")
+	eventually(t, "the work is there, and GB passes", func() bool {
+		code, out := b.code("pass", "GB")
+		if code != 0 && !strings.Contains(out, "it is still on its way: try again") {
+			t.Fatal(out)
+		}
+		return code == 0
+	})
 	eventually(t, "it lands", b.ended)
 	out, err := exec.Command("git", "-C", b.repo, "show", "HEAD:c.txt").CombinedOutput()
 	if err != nil || string(out) != "of A\nof B\n" {

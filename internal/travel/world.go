@@ -190,7 +190,10 @@ func rootOf(j job.Job) string {
 func (x *World) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
 	within, cancel := context.WithTimeout(ctx, localIn)
 	defer cancel()
-	if why := x.try(within, x.work.rootOf(q.Run)); why != nil {
+	run := x.work.rootOf(q.Run)
+	if why := x.try(within, run); errors.Is(why, context.DeadlineExceeded) && ctx.Err() == nil {
+		return "", &Lacking{run, errors.New("it is still on its way: try again in a few seconds")}
+	} else if why != nil {
 		return "", why
 	}
 	return x.World.DigestNow(ctx, q)
