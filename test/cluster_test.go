@@ -539,7 +539,7 @@ func TestClusterLacksWork(t *testing.T) {
 	b.do(b.bin, "resume", "long-1")
 	eventually(t, "the work is there, and GB passes", func() bool {
 		code, out := b.code("pass", "GB")
-		if code != 0 && !strings.Contains(out, "it is still on its way: try again") {
+		if code != 0 && !strings.Contains(out, "it did not come within") {
 			t.Fatal(out)
 		}
 		return code == 0

@@ -3,6 +3,7 @@ package travel
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,9 @@ const tried = "bring "
 
 // again is the time between two looks for work that is not here.
 const again = 10 * time.Second
+
+// comesIn is how long a person's answer waits for the work of a run that this machine has just taken over.
+const comesIn = time.Minute
 
 // World is a daemon's World whose work travels.
 type World struct {
@@ -188,13 +192,15 @@ func rootOf(j job.Job) string {
 
 // DigestNow is the World's, once the work is here.
 func (x *World) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
-	within, cancel := context.WithTimeout(ctx, localIn)
+	within, cancel := context.WithTimeout(ctx, comesIn)
 	defer cancel()
 	run := x.work.rootOf(q.Run)
-	if why := x.try(within, run); errors.Is(why, context.DeadlineExceeded) && ctx.Err() == nil {
-		return "", &Lacking{run, errors.New("it is still on its way: try again in a few seconds")}
-	} else if why != nil {
-		return "", why
+	why := x.try(within, run)
+	switch {
+	case why == nil:
+		return x.World.DigestNow(ctx, q)
+	case within.Err() != nil && ctx.Err() == nil: // whatever was cut short says nothing
+		why = &Lacking{run, fmt.Errorf("it did not come within %s: try again, or see `sluice status %s`", comesIn, run)}
 	}
-	return x.World.DigestNow(ctx, q)
+	return "", why
 }
