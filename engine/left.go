@@ -58,17 +58,17 @@ func accept(s *State, a *Attempt) {
 	}
 }
 
-// LeftIn returns what is left in a checkout, and the changes that people have passed in the runs that no check has
-// looked at.
+// LeftIn returns what is left in a checkout, and what people have passed in each run that is there without a name.
 func LeftIn(s *State, tree string) (left, passed []Left) {
 	left = slices.Clone(s.Left[tree])
-	for _, r := range s.Runs {
-		l := Left{Run: s.root(r).ID}
-		if !slices.Contains(left, l) {
-			continue
-		}
-		for _, p := range accepted(r) {
-			passed = append(passed, Left{l.Run, p.Name, p.As})
+	for _, l := range left {
+		for _, r := range s.Runs {
+			if l.Name != "" || s.root(r).ID != l.Run {
+				continue
+			}
+			for _, p := range accepted(r) {
+				passed = append(passed, Left{l.Run, p.Name, p.As})
+			}
 		}
 	}
 	return left, passed

@@ -40,7 +40,7 @@ func over() map[string]int {
 	return map[string]int{
 		// 200 of them for the forge: its reviews, whose wait holds nothing, its people, the end by a merge.
 		// 1,008 for what starts runs by itself: which firing counts, once and for ever, is the engine's law.
-		// 106 for changes of the law that an earlier run left in a checkout: who passed them is in its facts alone.
+		// 130 for changes of the law that an earlier run left in a checkout: who passed them is in its facts alone.
 		"lines of engine":         12603,
 		"functions over 60 lines": 2,
 	}
