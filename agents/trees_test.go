@@ -164,7 +164,7 @@ func TestTreesLeaveNothing(t *testing.T) {
 	}
 }
 
-// patient gives the Runner's shims the time that twelve trees at once take on a slow machine.
+// patient makes the Runner wait longer for its shims: twelve trees at once end late on a slow machine.
 func patient(r *Runner) *Runner {
 	r.stopMargin = waitFor
 	return r

@@ -55,7 +55,7 @@ func (w *playground) until(pattern string, args ...string) string {
 	w.t.Helper()
 	re := regexp.MustCompile("(?m)" + pattern)
 	out, errs := "", ""
-	for end := time.Now().Add(waitMost); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+	for end := time.Now().Add(waitMost); time.Now().Before(end); time.Sleep(pollEvery) {
 		if _, out, errs = w.sluice(args...); re.MatchString(out + errs) {
 			return out
 		}

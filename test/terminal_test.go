@@ -55,7 +55,7 @@ func (win *terminalWindow) sees(pattern string) string {
 	win.t.Helper()
 	re := regexp.MustCompile("(?m)" + pattern)
 	last := ""
-	for until := time.Now().Add(waitMost); time.Now().Before(until); time.Sleep(30 * time.Millisecond) {
+	for until := time.Now().Add(waitMost); time.Now().Before(until); time.Sleep(pollEvery) {
 		if last = win.tmux("capture-pane", "-p"); re.MatchString(last) {
 			return last
 		}
