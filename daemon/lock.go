@@ -28,9 +28,14 @@ func (h *Held) Unwrap() error {
 	if h.PID > 0 {
 		who, advice = fmt.Sprintf("pid %d", h.PID), fmt.Sprintf("use that one, or end it: `kill %d`", h.PID)
 	}
+	if h.Repo && h.PID == os.Getpid() {
+		return fault.New("move it back, or run `sluice watch rm` with its old path", "%s was moved while this process "+
+			"served it, and is still served at its old path", h.Dir)
+	}
 	if h.Repo {
-		return fault.New(advice, "%s is served by %s, which keeps its state elsewhere (another user, or another "+
-			"XDG_STATE_HOME): only one process serves a repo", h.Dir, who)
+		return fault.New(advice+"; after a move: `sluice watch rm` with the old path", "%s is served by %s, which keeps "+
+			"its state elsewhere (another user, another XDG_STATE_HOME, or the repo was moved): only one process serves "+
+			"a repo", h.Dir, who)
 	}
 	if h.all {
 		pid := ""
