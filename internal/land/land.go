@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"sluice/daemon"
 	"sluice/engine"
@@ -229,7 +231,7 @@ func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bo
 	if tip.SHA == base.SHA {
 		take := toCommit(ctx, repo, folders.WorkOf(root, r.Made()), how, near)
 		if take == "" && r.Phase == engine.RunCompleted {
-			return "it changed nothing"
+			return nothingOn(r)
 		}
 		return take
 	}
@@ -251,6 +253,21 @@ func ToTake(ctx context.Context, root, state string, r daemon.RunStatus, near bo
 		last.words = words
 	}
 	return last.words
+}
+
+// nothingOn says that the branch of a completed run has no change, and in which other worktrees its steps worked.
+func nothingOn(r daemon.RunStatus) string {
+	var others []string
+	for _, st := range r.Steps {
+		if st.Worktree != "" && st.Worktree != r.Workspace {
+			others = append(others, text.Line(st.Worktree))
+		}
+	}
+	if len(others) == 0 {
+		return "it changed nothing"
+	}
+	slices.Sort(others)
+	return "its branch has no change; steps worked in " + strings.Join(slices.Compact(others), ", ")
 }
 
 // lands reports whether a run is over and worked in its own worktree.
