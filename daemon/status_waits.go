@@ -119,7 +119,7 @@ func limitWait(w Wait, id string, until time.Time, day string) Wait {
 // launchWait returns why a ready launch has not started: its worktree is in use, or no slot is
 // free.
 func launchWait(c *core, r *engine.Run, step, tree string, slot bool, taken engine.Taken) string {
-	h, held := taken.Trees[tree]
+	h, held := taken.Holder(tree)
 	own := h.Run == r.ID && h.Step == step
 	switch most := c.state.Config.MaxParallel; {
 	case held && !own:

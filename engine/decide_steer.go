@@ -91,7 +91,7 @@ func (d *steering) notTaken(r *Run, w *Spec, step string) string {
 		return fmt.Sprintf("%s.%d of %s has not been launched yet", step, a.N, r.ID)
 	}
 	if o := &d.s.index.trees; a.State == Ready {
-		if d.occupy(o); o.holds[a.Tree] {
+		if d.occupy(o); o.holds[a.Tree].r != nil {
 			return fmt.Sprintf("%s.%d of %s waits for its worktree, which is in use", step, a.N, r.ID)
 		}
 	}

@@ -7,55 +7,54 @@ type Holder struct {
 	Paused          bool // the run is paused
 }
 
-// Taken is what is unavailable now.
+// Taken is what is unavailable now, by worktree (Attempt.Tree).
 type Taken struct {
-	Trees map[string]Holder // worktrees (Attempt.Tree) and their holders
-	Slots int               // slots of Config.MaxParallel in use
+	holds map[string]claim // in use
+	next  map[string]claim // reserved for a successor: no other step may start
+	kept  map[string]claim // kept by this attempt from its signal to its verdict
+	Slots int              // slots of Config.MaxParallel in use
 }
 
-// Taken returns the holder of each worktree and the slots in use, which ready steps wait for. It
-// looks at all live runs.
+// claim is what occupies a worktree: a process or an attempt of a run.
+type claim struct {
+	r *Run
+	p *Proc
+	a *Attempt
+}
+
+func nothingTaken() Taken {
+	return Taken{holds: map[string]claim{}, next: map[string]claim{}, kept: map[string]claim{}}
+}
+
+// Taken returns what ready steps wait for. It looks at all live runs.
 func (s *State) Taken(specs Specs) Taken {
-	out := Taken{Trees: map[string]Holder{}}
-	take := func(tree string, h Holder) {
-		if _, taken := out.Trees[tree]; !taken && tree != "" {
-			out.Trees[tree] = h
-		}
-	}
-	for _, r := range s.index.holding {
-		for _, p := range r.Procs {
-			h := Holder{Run: r.ID, Step: p.Step, Gate: p.Gate, Paused: r.Paused}
-			if q := r.CurrentRound(p.Gate); p.Gate != "" && q != nil {
-				h.Step = q.Step
-			}
-			take(p.Tree, h)
-			if p.Kind == ProcStep || p.Kind == ProcReview {
-				out.Slots++
-			}
-		}
-	}
-	for _, r := range s.index.holding { // after those at work in one
-		if r.Phase != RunRunning {
-			continue
-		}
-		w := specs.Of(r.Digest)
-		for _, a := range r.alive {
-			o := occupied{holds: map[string]bool{}, next: map[string]bool{}}
-			if w == nil {
-				o.holdUnread(r)
-			} else {
-				o.hold(r, a)
-			}
-			kept := w != nil && a.Holds() != "" && a.keeps(w.Step(a.step), r.Rounds)
-			if !o.holds[a.Tree] && !o.next[a.Tree] && !kept {
-				continue
-			}
-			h := Holder{Run: r.ID, Step: a.step, Paused: r.Paused}
-			if q := r.roundOver(a); q != nil && q.State == OnReview {
-				h.Gate = q.gate
-			}
-			take(a.Tree, h)
-		}
-	}
+	out := nothingTaken()
+	(&draft{s: s, specs: specs}).occupy(&out)
 	return out
+}
+
+// Holder returns what occupies a worktree; ok is false if nothing does.
+func (t Taken) Holder(tree string) (h Holder, ok bool) {
+	var c claim
+	for _, trees := range []map[string]claim{t.kept, t.next, t.holds} { // what is at work there comes last
+		if x, taken := trees[tree]; taken {
+			c = x
+		}
+	}
+	switch {
+	case c.r == nil || tree == "":
+		return h, false
+	case c.p != nil:
+		h = Holder{Step: c.p.Step, Gate: c.p.Gate}
+		if q := c.r.CurrentRound(c.p.Gate); q != nil {
+			h.Step = q.Step
+		}
+	default:
+		h.Step = c.a.step
+		if q := c.r.roundOver(c.a); q != nil && q.State == OnReview {
+			h.Gate = q.gate
+		}
+	}
+	h.Run, h.Paused = c.r.ID, c.r.Paused
+	return h, true
 }

@@ -24,8 +24,8 @@ type index struct {
 	wakes   wakes     // the others that have one, as of woke
 	woke    time.Time // the last argument of Wake
 
-	again list     // Decide's buffer
-	trees occupied // schedule's buffer
+	again list  // Decide's buffer
+	trees Taken // schedule's buffer
 
 	watched bool // somebody asks for changes: record them
 	crossed bool // something that other workflows may wait for has changed
@@ -108,8 +108,7 @@ func (x *runIndex) ofStep(a *Attempt) (n int) {
 
 // rebuild recreates the index from the exported fields.
 func (s *State) rebuild() {
-	s.index = index{workflows: map[string]*workflow{}, kin: map[string]*list{},
-		trees: occupied{holds: map[string]bool{}, next: map[string]bool{}, kept: map[string]*Attempt{}}}
+	s.index = index{workflows: map[string]*workflow{}, kin: map[string]*list{}, trees: nothingTaken()}
 	for _, id := range s.Order {
 		r := s.Runs[id]
 		if r == nil { // a changed snapshot: Fault reports it

@@ -69,7 +69,7 @@ func (s *State) scheduleFault(r *Run, specs Specs) string {
 		if c := d.collect(r, w, nil); len(c) > 0 && !r.in.wanting {
 			return fmt.Sprintf("it wants to launch a %s and is not among those who want", c[0].kind)
 		}
-		o := occupied{holds: map[string]bool{}, next: map[string]bool{}}
+		o := nothingTaken()
 		for _, a := range r.alive {
 			if o.hold(r, a); (len(o.holds) > 0 || len(o.next) > 0 || a.keeps(w.Step(a.step), r.Rounds)) && !r.in.holding {
 				return fmt.Sprintf("%s.%d holds %s and the run is not among those who hold", a.step, a.N, a.Tree)

@@ -218,14 +218,14 @@ func (r *Run) withKids() []*Run {
 	return all
 }
 
-// rewinds returns the worktrees whose branch must still go back; nothing is launched there before that.
-func (r *Run) rewinds() (trees []string) {
+// rewinds returns the attempts whose branch must still go back; nothing is launched in their worktrees before that.
+func (r *Run) rewinds() (of []*Attempt) {
 	for _, w := range r.Writes {
 		if w.Kind == WriteRewind {
-			trees = append(trees, r.Attempt(w.Step, w.N).Tree)
+			of = append(of, r.Attempt(w.Step, w.N))
 		}
 	}
-	return trees
+	return of
 }
 
 // lookable returns what satisfies the step's needs from other workflows by the record, if the step

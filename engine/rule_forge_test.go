@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -32,7 +33,10 @@ func TestRuleForgeWaits(t *testing.T) {
 	if s.r().Procs.Of(q.Key) == nil {
 		t.Fatalf("it waits for a slot: %s", s.gate("ga"))
 	}
-	s.want(s.gate("ga"), "1 reviewing", s.r().Procs.Of(q.Key).Tree, "")
+	taken := s.st.Taken(s.spec)
+	s.want(s.gate("ga"), "1 reviewing", s.r().Procs.Of(q.Key).Tree, "", fmt.Sprint(taken.Slots), "1")
+	holder, _ := taken.Holder("w-b")
+	s.want(holder.Run, "y-1", holder.Step, "b")
 	s.run = "y-1"
 	s.done("b")
 	s.judged("gb", OutcomePass)

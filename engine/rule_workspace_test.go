@@ -166,6 +166,8 @@ func TestLateVetoTakesTheBranchBack(t *testing.T) {
 	s.want(s.step("a"), "2 ready", fmt.Sprint(s.owes(DoStop, "x-1/c#1.1")), "true", fmt.Sprint(s.branch()), "[]")
 	s.stopped() // not while a process is at work among the files
 	s.want(fmt.Sprint(s.branch()), "[x-1/a#1.rewind]", s.step("a"), "2 ready")
+	holder, held := s.st.Taken(s.spec).Holder(s.r().Workspace)
+	s.want(fmt.Sprint(held), "true", holder.Step, "a", holder.Run, "x-1") // while its files go back
 	if w := s.r().Writes[len(s.r().Writes)-1]; fmt.Sprint(w.With) != "[b.1]" || !w.Files {
 		t.Errorf("%+v", w)
 	}

@@ -70,7 +70,7 @@ func (d *decider) schedule() {
 	d.occupy(o)
 	for _, c := range ready {
 		tree := c.tree()
-		if k := o.kept[tree]; tree != "" && k != nil && k != c.a {
+		if k := o.kept[tree].a; tree != "" && k != nil && k != c.a {
 			continue // includes a later gate's review after the tree was released
 		}
 		if tree == "" && c.outlived() {
@@ -80,45 +80,37 @@ func (d *decider) schedule() {
 			continue // an earlier launch in this loop took the last one; the next look at the run hits the limit
 		}
 		slot := c.kind == ProcReview && !c.forge || c.kind == ProcStep && !c.r.Offers(c.st)
-		taken := tree != "" && (o.holds[tree] || c.kind == ProcStep && o.next[tree])
-		full := slot && o.used >= d.s.Config.MaxParallel
+		taken := tree != "" && (o.holds[tree].r != nil || c.kind == ProcStep && o.next[tree].r != nil)
+		full := slot && o.Slots >= d.s.Config.MaxParallel
 		if taken || full {
-			if c.kind == ProcStep && !o.holds[tree] {
-				o.next[tree] = true // it waits for a slot: no other step may take its worktree first
+			if c.kind == ProcStep && o.holds[tree].r == nil {
+				o.next[tree] = claim{r: c.r, a: c.a} // it waits for a slot: no other step may take its worktree first
 			}
 			continue
 		}
 		d.launch(c)
-		o.holds[tree] = true
+		o.holds[tree] = claim{r: c.r, a: c.a}
 		if slot {
-			o.used++
+			o.Slots++
 		}
 	}
 }
 
-// occupied records which worktrees are taken.
-type occupied struct {
-	holds map[string]bool     // in use
-	next  map[string]bool     // reserved for a successor: no other step may start
-	kept  map[string]*Attempt // kept by this attempt from its signal to its verdict
-	used  int                 // slots
-}
-
 // occupy collects everything that holds a worktree or a slot.
-func (d *steering) occupy(o *occupied) {
+func (d *draft) occupy(o *Taken) {
 	clear(o.holds)
 	clear(o.next)
 	clear(o.kept)
-	o.used = 0
+	o.Slots = 0
 	for _, r := range d.s.index.holding {
 		for _, p := range r.Procs {
-			o.holds[p.Tree] = true
+			o.holds[p.Tree] = claim{r: r, p: p}
 			if (p.Kind == ProcStep || p.Kind == ProcReview) && !p.Forge {
-				o.used++
+				o.Slots++
 			}
 		}
-		for _, tree := range r.rewinds() {
-			o.holds[tree] = true
+		for _, a := range r.rewinds() {
+			o.holds[a.Tree] = claim{r: r, a: a}
 		}
 		if r.Phase != RunRunning {
 			continue
@@ -130,7 +122,7 @@ func (d *steering) occupy(o *occupied) {
 		}
 		for _, a := range w.inOrder(r.alive) {
 			if tree := a.Holds(); tree != "" && a.keeps(w.Step(a.step), r.Rounds) {
-				o.kept[tree] = a
+				o.kept[tree] = claim{r: r, a: a}
 			}
 			o.hold(r, a)
 		}
@@ -138,42 +130,43 @@ func (d *steering) occupy(o *occupied) {
 }
 
 // hold marks the worktree that an attempt holds without a process, or is next in.
-func (o *occupied) hold(r *Run, a *Attempt) {
+func (o *Taken) hold(r *Run, a *Attempt) {
 	if a.Reads {
 		return
 	}
+	c := claim{r: r, a: a}
 	switch a.State {
 	case Ready:
 		if a.Held != nil { // a person works there: nothing is launched in it, not even this attempt
-			o.holds[a.Tree] = true
+			o.holds[a.Tree] = c
 		}
 	case Running:
 		if a.Children { // the children hold their own worktrees
 			return
 		}
 		if a.Offered || r.Procs.Of(a.Key) == nil { // on offer, or in the grace after its exit
-			o.holds[a.Tree] = true
+			o.holds[a.Tree] = c
 		}
 	case Signalled: // reserved until its gate
-		o.next[a.Tree] = true
+		o.next[a.Tree] = c
 	case Gating:
 		if q := r.roundOver(a); q != nil && q.State == OnReview && !a.Apart && r.Procs.Of(q.Key) == nil {
-			o.next[a.Tree] = true // reserved for its review
+			o.next[a.Tree] = c // reserved for its review
 		}
 	}
 }
 
 // holdUnread marks the worktrees held without a process by a run whose spec cannot be read: offers,
 // graces, attempts before their gate, pending reviews.
-func (o *occupied) holdUnread(r *Run) {
+func (o *Taken) holdUnread(r *Run) {
 	for _, a := range r.alive {
 		if !a.Reads && (a.State == Running && !a.Children || a.State == Signalled || a.held()) {
-			o.holds[a.Tree] = true
+			o.holds[a.Tree] = claim{r: r, a: a}
 		}
 	}
 	for _, q := range r.open {
 		if a := r.Attempt(q.Step, q.Attempt); q.State == OnReview && !a.Reads {
-			o.holds[a.Tree] = true
+			o.holds[a.Tree] = claim{r: r, a: a}
 		}
 	}
 }
