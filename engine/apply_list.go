@@ -116,12 +116,19 @@ func (l *TaskList) unlook(s *State) { l.Looked, l.Since = false, s.Clock }
 
 func (f TasksLooked) apply(s *State, _ time.Time) {
 	l := s.list(f.Run)
-	l.Looked, l.Taint, l.Deepest = true, false, -1 // later entries can only come from live runs
+	l.Looked = true
+	l.Taint, l.Deepest = l.changers()
+}
+
+// changers reports whether runs alive now may change the file, and how deep their tasks are; -1: there are none.
+func (l *TaskList) changers() (taint bool, deepest int) {
+	deepest = -1
 	for _, t := range l.Tasks {
 		if t.Child != "" {
-			l.Taint, l.Deepest = true, max(l.Deepest, t.Depth)
+			taint, deepest = true, max(deepest, t.Depth)
 		}
 	}
+	return taint, deepest
 }
 
 func (f TasksRead) apply(s *State, _ time.Time) {
@@ -132,25 +139,24 @@ func (f TasksRead) apply(s *State, _ time.Time) {
 		l.Result = 0 // the file can contain no result
 		return
 	}
-	l.index()
-	for i := range f.Set {
-		t := f.Set[i]
-		if old := l.by[t.ID]; old != nil {
-			if old.State != t.State {
-				old.to(f.Run, f.FactKind(), t.State)
-			}
-			*old = t
-		} else {
-			t.made(f.Run, f.FactKind())
-			t.Runs = l.Had[t.ID]
-			l.Tasks = append(l.Tasks, &t)
+	var fresh []Task
+	for _, t := range f.Set {
+		old := l.Task(t.ID)
+		if old == nil {
+			fresh = append(fresh, t)
+			continue
 		}
+		if old.State != t.State {
+			old.to(f.Run, f.FactKind(), t.State)
+		}
+		*old = t
 	}
+	l.add(f.Run, f.FactKind(), fresh)
 	if len(f.Gone) > 0 {
 		gone := map[string]bool{}
 		for _, id := range f.Gone {
 			gone[id] = true
-			if t := l.by[id]; t != nil {
+			if t := l.Task(id); t != nil {
 				t.may(f.Run, f.FactKind(), absent)
 			}
 			l.gone(id)

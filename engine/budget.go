@@ -163,21 +163,6 @@ func (d *budgeting) spentUp(role string, u Usage) string {
 // dollars formats an amount for people.
 func dollars(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-// role returns the role at work in the process, or "" for a command.
-func (w *Spec) role(p *Proc) string {
-	switch p.Kind {
-	case ProcStep:
-		if st := w.Step(p.Step); st != nil {
-			return st.agentRole()
-		}
-	case ProcReview:
-		if g := w.Gate(p.Gate); g != nil {
-			return g.agentRole()
-		}
-	}
-	return ""
-}
-
 // agentRole returns the role of the step's agent, or "" for a command.
 func (st *Step) agentRole() string {
 	if st.Run != nil {
@@ -201,9 +186,9 @@ func nearMoment(limit Duration) time.Duration {
 
 // overBudget stops processes that have used up the budget of their attempt or round, and warns of
 // those that come near it.
-func (d *running) overBudget(r *Run, w *Spec) {
+func (d *running) overBudget(r *Run) {
 	for _, p := range slices.Clone(r.Procs) {
-		role := w.role(p)
+		role := p.Role
 		if role == "" || p.Usage == (Usage{}) || p.Stop != "" || !r.wanted(p) {
 			continue
 		}

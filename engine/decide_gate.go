@@ -45,9 +45,9 @@ func (d *judging) openGate(r *Run, w *Spec, st *Step, i int) {
 	}
 	switch {
 	case level == LevelHuman && r.Forced[g.ID]:
-		d.ask(r, g, q, "forced", false)
+		d.ask(r, g, q, "forced")
 	case level == LevelHuman:
-		d.ask(r, g, q, "level", false)
+		d.ask(r, g, q, "level")
 	case g.Reviewer.FromStep:
 		d.judge(r, g, q, ownWord(a), "step")
 	}
@@ -140,7 +140,7 @@ func (d *judging) judge(r *Run, g *Gate, q *Round, j Judgement, byKind string) {
 	case outcome == OutcomePass:
 		d.pass(r, g, q, byKind, "")
 	case outcome == Human || routed && to == Human:
-		d.ask(r, g, q, "the verdict is "+outcome, false)
+		d.ask(r, g, q, "the verdict is "+outcome)
 	case routed:
 		d.fail(r, g, q, failure{outcome: outcome, target: to, route: true, byKind: byKind, feedback: j.Feedback})
 	default:
@@ -201,12 +201,12 @@ func (d *judging) inconclusive(r *Run, g *Gate, q *Round, why string) {
 		return
 	}
 	d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why})
-	d.ask(r, g, q, "inconclusive: "+why, false)
+	d.ask(r, g, q, "inconclusive: "+why)
 }
 
 // ask has a person decide the round.
-func (d *judging) ask(r *Run, g *Gate, q *Round, why string, forced bool) {
-	d.askFor(r, g, q, HumanAsked{Why: why, Forced: forced})
+func (d *judging) ask(r *Run, g *Gate, q *Round, why string) {
+	d.askFor(r, g, q, HumanAsked{Why: why})
 }
 
 // askFor asks a person about the round, for the reason in f, and about protected files that the step changed.
@@ -227,19 +227,9 @@ func (d *judging) askFor(r *Run, g *Gate, q *Round, f HumanAsked, files ...strin
 		Kind: NoticeHuman, Run: r.ID, Step: g.Step, Gate: g.ID, N: q.N, Text: clip(why, 2000)})
 }
 
-// byExhausted is the ByKind of a round that on_exhausted passes.
-const byExhausted = "exhausted"
-
 // pass passes the round: the work moves to the step's next gate, or on.
 func (d *judging) pass(r *Run, g *Gate, q *Round, byKind, text string) {
-	f := RoundPassed{ByKind: byKind}
-	switch text = clip(text, MaxFeedback); byKind {
-	case byExhausted:
-		f.LetThrough, f.Route = r.Count(g.ID, q.Route), q.Route
-	default:
-		f.Text = text
-	}
-	d.letThrough(r, g, q, f)
+	d.letThrough(r, g, q, RoundPassed{ByKind: byKind, Text: clip(text, MaxFeedback)})
 }
 
 // passBy is pass by a person, with their words and answer.

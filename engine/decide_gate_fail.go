@@ -149,6 +149,9 @@ func likeness(outcome, feedback string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// byExhausted is the ByKind of a round that on_exhausted passes.
+const byExhausted = "exhausted"
+
 // exhausted applies on_exhausted and max_same_failure. It reports whether that settled the round;
 // otherwise it may have changed f's target.
 func (d *judging) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool {
@@ -170,10 +173,10 @@ func (d *judging) exhausted(r *Run, w *Spec, g *Gate, q *Round, f *failure) bool
 		if q.Route != "" {
 			what = "it said " + q.Route
 		}
-		d.ask(r, g, q, withWords(what+" "+text.Plural(n, "time"), f.feedback), true)
+		d.askFor(r, g, q, HumanAsked{Why: withWords(what+" "+text.Plural(n, "time"), f.feedback), Forced: true})
 		return true
 	case OutcomePass:
-		d.pass(r, g, q, byExhausted, "")
+		d.letThrough(r, g, q, RoundPassed{ByKind: byExhausted, LetThrough: n, Route: q.Route})
 		return true
 	case EndDone, EndFailed, EndAborted:
 		f.target = exh
@@ -199,7 +202,7 @@ func (d *judging) noProgress(r *Run, w *Spec, g *Gate, q *Round) bool {
 	case EndFailed, EndAborted:
 		d.end(r, RunEnded{Phase: endPhase(hit), Step: g.Step, Why: why})
 	default:
-		d.ask(r, g, q, why, false)
+		d.ask(r, g, q, why)
 	}
 	return true
 }

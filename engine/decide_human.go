@@ -142,11 +142,8 @@ func (g *Gate) Outcomes() []string {
 func (d *signalling) meant(ev Answered) (*Run, *Gate, string) {
 	if ev.Run != "" {
 		r := d.s.Runs[ev.Run]
-		switch {
-		case r == nil:
-			return nil, nil, fmt.Sprintf("no run %s is known", ev.Run)
-		case !r.Live():
-			return nil, nil, fmt.Sprintf("run %s is over (%s): sluice retry %s STEP continues it", r.ID, r.Phase, r.ID)
+		if why := notLive(r, ev.Run); why != "" {
+			return nil, nil, why
 		}
 		w := d.spec(r)
 		if w == nil || w.Gate(ev.Gate) == nil {
@@ -185,8 +182,7 @@ func (d *signalling) meant(ev Answered) (*Run, *Gate, string) {
 	case run != nil:
 		return run, gate, ""
 	case over != "":
-		return nil, nil, fmt.Sprintf("run %s is over (%s): sluice retry %s STEP continues it", over,
-			d.s.Runs[over].Phase, over)
+		return nil, nil, notLive(d.s.Runs[over], over)
 	}
 	why := fmt.Sprintf("no live run has a gate %s", ev.Gate)
 	if near := text.Nearest(ev.Gate, known); near != "" {

@@ -67,7 +67,7 @@ func (d *listing) workList(r *Run, w *Spec, st *Step, a *Attempt, seen *TasksSee
 		d.takeFeedback(r, l)
 		return // the next move can use this look
 	case s.next != nil && l.usedUp(st.ForEach) && l.UsedUp: // its gate has already seen this
-		d.failList(r, st, a, fmt.Sprintf("max_tries %d is used up, and %s", st.ForEach.MaxTries, l.left()))
+		d.failList(r, st, a, viaTasks, fmt.Sprintf("max_tries %d is used up, and %s", st.ForEach.MaxTries, l.left()))
 	case s.next != nil && l.usedUp(st.ForEach):
 		if s.alive == 0 && settled {
 			d.endList(r, st, a, s.Tally)
@@ -120,8 +120,7 @@ func (d *listing) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
 		err = fmt.Errorf("%s is empty", st.ForEach.Tasks.Source)
 	}
 	if err != nil {
-		d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaSpec,
-			Failure: "for_each: tasks: " + err.Error()})
+		d.failList(r, st, a, viaSpec, "for_each: tasks: "+err.Error())
 		return
 	}
 	f.Made = slices.ContainsFunc(w.Steps, func(o *Step) bool { // a step with the file as an output has passed since
@@ -130,8 +129,7 @@ func (d *listing) beginList(r *Run, w *Spec, st *Step, a *Attempt) {
 	})
 	f.Path = r.below(f.Path)
 	if f.Make, f.Source, err = d.fromAnswer(r, w, st, a); err != nil {
-		d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaSpec,
-			Failure: clip(err.Error(), MaxFeedback)})
+		d.failList(r, st, a, viaSpec, err.Error())
 		return
 	}
 	if l := r.List; l != nil && l.To != "" {
@@ -223,10 +221,10 @@ func (d *listing) sendList(r *Run, w *Spec, st *Step, a *Attempt, spent *Task, s
 	case l.File == FileInvalid && e.OnInvalid != "" && l.Invalid < maxFileGoes:
 		f.To, f.Why, f.Text = e.OnInvalid, FileInvalid, l.Why
 	case l.File == FileMissing:
-		d.failList(r, st, a, "the task file "+l.Path+" is missing")
+		d.failList(r, st, a, viaTasks, "the task file "+l.Path+" is missing")
 		return
 	case l.File != FileOK:
-		d.failList(r, st, a, "the task file cannot be used: "+l.Why)
+		d.failList(r, st, a, viaTasks, "the task file cannot be used: "+l.Why)
 		return
 	case !settled: // the step reads the file
 		return
@@ -240,8 +238,8 @@ func (d *listing) sendList(r *Run, w *Spec, st *Step, a *Attempt, spent *Task, s
 	}
 }
 
-func (d *listing) failList(r *Run, st *Step, a *Attempt, why string) {
-	d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: viaTasks,
+func (d *listing) failList(r *Run, st *Step, a *Attempt, via, why string) {
+	d.signalled(StepSignalled{of: Of(r.ID), Step: st.ID, N: a.N, Status: StatusFailed, Via: via,
 		Failure: clip(why, MaxFeedback)})
 }
 
@@ -366,7 +364,7 @@ func (d *listing) tasksSaved(ev TasksSaved) {
 	if making {
 		if a := r.Current(ev.Step); ev.Why != "" && r.Phase == RunRunning && a != nil && a.N == r.List.N &&
 			a.State == Running {
-			d.failList(r, w.Step(ev.Step), a, ev.Why)
+			d.failList(r, w.Step(ev.Step), a, viaTasks, ev.Why)
 		}
 		return
 	}

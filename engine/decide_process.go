@@ -234,7 +234,7 @@ func (d *running) reviewEnded(r *Run, g *Gate, q *Round, p Proc, ev ProcessEnded
 	over := d.spentUp(g.Reviewer.AgentType, q.Usage)
 	switch {
 	case over != "" && kind != ClassFatal && (kind != "" || ev.Verdict == nil || ev.Verdict.Inconclusive != ""):
-		d.ask(r, g, q, "its reviewer gave no verdict: "+over, false) // another launch would only spend more
+		d.ask(r, g, q, "its reviewer gave no verdict: "+over) // another launch would only spend more
 	case kind == ClassLimit:
 		until := d.goesOn(p, ev.Exit, q.Waits)
 		d.put(Inconclusive{of: Of(r.ID), Gate: g.ID, N: q.N, Why: why, NotBefore: until, Limit: true, Budget: ev.Exit.Budget})

@@ -152,12 +152,13 @@ func (d *steering) resumeChildren(r *Run) {
 	}
 }
 
+// notLive returns why nothing more can be done in a run, or "".
 func notLive(r *Run, id string) string {
 	switch {
 	case r == nil:
 		return fmt.Sprintf("no run %s is known", id)
 	case !r.Live():
-		return fmt.Sprintf("run %s is over (%s)", id, r.Phase)
+		return fmt.Sprintf("run %s is over (%s): sluice retry %s STEP continues it", id, r.Phase, id)
 	}
 	return ""
 }

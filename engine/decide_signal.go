@@ -107,12 +107,8 @@ func humanStem(name string) string {
 }
 
 func (d *signalling) unknown(ev FileSeen) string {
-	if ev.Dir != "" {
-		if r := d.s.Runs[ev.Dir]; r == nil {
-			return fmt.Sprintf("no run %s is known", ev.Dir)
-		} else if !r.Live() {
-			return fmt.Sprintf("run %s is over (%s): sluice retry %s STEP continues it", r.ID, r.Phase, r.ID)
-		}
+	if why := notLive(d.s.Runs[ev.Dir], ev.Dir); why != "" && ev.Dir != "" {
+		return why
 	}
 	var known []string
 	told := map[string]bool{} // digests
@@ -261,7 +257,7 @@ func (d *signalling) sentinelFits(ev FileSeen, x reading) string {
 	case ev.TokenOf != "" && ev.TokenOf != a.Key:
 		return fmt.Sprintf("its token is not that of the live attempt %s.%d", x.step.ID, a.N)
 	case ev.Sentinel == nil:
-		return cannotRead(ev.SentinelBad)
+		return cmp.Or(ev.SentinelBad, cannotRead)
 	}
 	s := ev.Sentinel
 	switch {
@@ -294,13 +290,8 @@ func (d *signalling) sentinelFits(ev FileSeen, x reading) string {
 	return ""
 }
 
-// cannotRead returns why a file's content is unreadable.
-func cannotRead(why string) string {
-	if why == "" {
-		return "its content cannot be read"
-	}
-	return why
-}
+// cannotRead is why a file does not count if nothing more is known.
+const cannotRead = "its content cannot be read"
 
 // commit handles a commit with the marker of a live attempt that waits for it.
 func (d *signalling) commit(ev CommitSeen) {

@@ -24,7 +24,7 @@ func (d *listing) readTasks(r *Run, e *List, ev *TasksSeen) {
 	switch {
 	case ev.Missing:
 		m.f.File = FileMissing
-		m.settle()
+		m.f.Taint, m.f.Deepest = l.changers()
 	case ev.Invalid != "":
 		m.f.File, m.f.Why = FileInvalid, clip(ev.Invalid, maxTaskWords)
 	default:
@@ -79,7 +79,7 @@ func (m *merging) merge(seen []TaskSeen) {
 			m.f.Set = append(m.f.Set, *t)
 		}
 	}
-	m.settle()
+	m.f.Taint, m.f.Deepest = m.l.changers()
 }
 
 // fresh adds a new task.
@@ -140,16 +140,6 @@ func (m *merging) orphans() {
 	for _, t := range m.tasks {
 		if old := m.l.by[t.ID]; old != nil && m.l.StoodFor(old) && !stood[t.ID] && t.State != TaskDone {
 			t.State, t.Tries = TaskTodo, 0
-		}
-	}
-}
-
-// settle: later changes to the file can only come from runs alive now.
-func (m *merging) settle() {
-	m.f.Taint, m.f.Deepest = false, -1
-	for _, t := range m.l.Tasks {
-		if t.Child != "" {
-			m.f.Taint, m.f.Deepest = true, max(m.f.Deepest, t.Depth)
 		}
 	}
 }

@@ -87,26 +87,13 @@ func (d *running) tickProcs(r *Run) {
 		if p.Stop != "" || !r.wanted(p) {
 			continue
 		}
-		why := ""
-		switch p.Kind {
-		case ProcStep:
-			a := r.Current(p.Step)
-			switch {
-			case a.State == Running && passed(a.Deadline, d.at):
-				why = "timeout"
-			case a.State == Signalled && passed(a.LingerUntil, d.at):
-				why = "linger"
-			}
-		case ProcReview:
-			if passed(r.CurrentRound(p.Gate).Deadline, d.at) {
-				why = "timeout"
-			}
-		default:
-			if passed(p.Deadline, d.at) {
-				why = "timeout"
-			}
+		at, why := p.Deadline, "timeout"
+		if of := r.clock(p.Key); of != nil {
+			at = *of
+		} else if p.Kind == ProcStep {
+			at, why = r.Current(p.Step).LingerUntil, "linger"
 		}
-		if why != "" {
+		if passed(at, d.at) {
 			d.put(StopOrdered{of: Of(r.ID), Key: p.Key, Why: why})
 		}
 	}

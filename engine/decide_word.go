@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,7 @@ func (d *signalling) word(ev FileSeen, xs []reading) {
 	if ev.Human == nil {
 		x, _ := awaited(xs)
 		d.unreadable(ev, xs, fmt.Sprintf("%s: correct it and move it back, or use `%s`",
-			cannotRead(ev.HumanBad), Verb(x.gate.ID, x.outcome)))
+			cmp.Or(ev.HumanBad, cannotRead), Verb(x.gate.ID, x.outcome)))
 		return
 	}
 	if say := ev.Human.Run; say != "" {
@@ -70,7 +71,7 @@ func (d *signalling) unreadable(ev FileSeen, xs []reading, why string) {
 	q := x.run.CurrentRound(x.gate.ID)
 	d.reject(ev, run, why)
 	if n == 1 && (q.State == OnNotice || q.State == OnWindow) {
-		d.ask(x.run, x.gate, q, fmt.Sprintf("an answer could not be accepted: %s: %s", ev.Name, why), false)
+		d.ask(x.run, x.gate, q, fmt.Sprintf("an answer could not be accepted: %s: %s", ev.Name, why))
 	}
 }
 

@@ -143,7 +143,7 @@ func mutantsOfJoins() []mutant {
 func mutantsOfCounts() []mutant {
 	return []mutant{
 		{"what is let through is not told", "judging.fail", "		out.LetThrough = failures\n", "		out.LetThrough = 0 * failures\n"},
-		{"what on_exhausted passes is not told", "judging.pass", "		f.LetThrough, f.Route = r.Count(g.ID, q.Route), q.Route\n", ""},
+		{"what on_exhausted passes is not told", "judging.exhausted", "ByKind: byExhausted, LetThrough: n, Route: q.Route}", "ByKind: byExhausted}"},
 		{"a side step counts as let through", "judging.fail", "	if w.passLeads(g.Step, f.target) ||", "	if w.graph.down[g.Step][f.target] ||"},
 		{"a route that stops counts as let through", "judging.fail", "f.target == EndDone && named != EndDone {", "f.target == EndDone || named == EndDone {"},
 		{"a failure counted before counts twice", "judging.fail", "		failures--\n", ""},
@@ -173,7 +173,7 @@ func mutantsOfCounts() []mutant {
 		{"forced human is forgotten", "judging.openGate", "	level := g.Reviewer.Level\n	if r.Forced[g.ID] {\n", "	level := g.Reviewer.Level\n	if false && r.Forced[g.ID] {\n"},
 		{"a run that a limit ended before its step started is not retried", "steering.retry", "if step == \"\" && len(r.Attempts[r.EndStep]) > 0 {", "if step == \"\" {"},
 		{"max_steps lets one more pass", "decider.startStep", "r.Begun >= r.Allowance && st.ForEach == nil {", "r.Begun > r.Allowance && st.ForEach == nil {"},
-		{"an inconclusive review passes", "judging.inconclusive", "	d.ask(r, g, q, \"inconclusive: \"+why, false)\n", "	d.pass(r, g, q, \"reviewer\", \"\")\n"},
+		{"an inconclusive review passes", "judging.inconclusive", "	d.ask(r, g, q, \"inconclusive: \"+why)\n", "	d.pass(r, g, q, \"reviewer\", \"\")\n"},
 		{"lost work is a failure of the work", "running.checkEnded", "		f.Broken = clip(c.Why, MaxFeedback)\n		if", "		f.Why = clip(c.Why, MaxFeedback)\n		if"},
 		{"lost work is done again without end", "running.checkEnded", "; ok && a.K > 0", "; (ok || true) && a.K > 0"},
 		{"lost work is no restart", "WorkLost.apply", "a.Restarts+1", "a.Restarts"},

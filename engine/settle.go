@@ -78,7 +78,7 @@ func (d *decider) advanceOne(r *Run) bool {
 	if d.overUsage(r, w) || d.overRoles(r, w) {
 		return false
 	}
-	d.overBudget(r, w)
+	d.overBudget(r)
 	if d.advanceChildren(r, w) {
 		return true
 	}
