@@ -33,7 +33,7 @@ func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (
 			err = x.findRepos(ctx, j, &b)
 		}
 		if err == nil {
-			err = x.noteUnchecked(j, b.Top)
+			err = x.noteUnchecked(ctx, j, st, n, b)
 		}
 		return b, err
 	}
@@ -60,7 +60,7 @@ func (x *places) Begun(ctx context.Context, j job.Job, st *engine.Step, n int) (
 // works sets what an attempt that may change its folder begins from.
 func (x *places) works(ctx context.Context, j job.Job, st *engine.Step, n int, b *tree.Begin) error {
 	if !j.Checks(st) {
-		if err := x.noteUnchecked(j, b.Top); err != nil {
+		if err := x.noteUnchecked(ctx, j, st, n, *b); err != nil {
 			return err
 		}
 	} else if b.Top != "" {
@@ -81,6 +81,48 @@ func (x *places) works(ctx context.Context, j job.Job, st *engine.Step, n int, b
 		return ctx.Err()
 	}
 	return x.beginAbove(ctx, j, *b)
+}
+
+// noteUnchecked marks that a step whose work is not taken works in a person's checkout: until the
+// next taking its changes are nobody else's. The mark is not synced: an attempt whose end is not on
+// record begins again, and marks again.
+func (x *places) noteUnchecked(ctx context.Context, j job.Job, st *engine.Step, n int, b tree.Begin) error {
+	if b.Top == "" || j.RunInfo.Workspace != "" {
+		return nil
+	}
+	mark := x.recordFile(j, uncheckedMark, b.Top)
+	switch {
+	case !layout.IsFile(x.recordFile(j, folderRecord, b.Top)):
+		return x.noteFirst(ctx, j, st, n, b)
+	case layout.IsFile(mark):
+		return nil
+	}
+	return os.WriteFile(mark, nil, 0o600)
+}
+
+// noteFirst keeps how the folder was before the run's first work there. Later work is compared with it.
+func (x *places) noteFirst(ctx context.Context, j job.Job, st *engine.Step, n int, b tree.Begin) error {
+	if !j.ChecksAny() {
+		return nil
+	}
+	if err := x.noteHead(ctx, &b); err != nil {
+		return err
+	}
+	r, err := x.holdFolder(ctx, j, b.Top)
+	if err != nil {
+		return err
+	}
+	defer r.unlock()
+	x.writing.RLock()
+	defer x.writing.RUnlock()
+	was, err := x.before(ctx, j, b, tree.Order{Run: j.Run, Step: st.ID, N: n, Base: b.Head, Branch: b.On})
+	if err != nil {
+		return x.noGit(ctx, b.Top, err)
+	}
+	if r.First == nil {
+		r.First = &was
+	}
+	return r.keep()
 }
 
 // findRepos notes the repositories inside the folder from before the run's work there: they are no

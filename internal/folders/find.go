@@ -3,7 +3,6 @@ package folders
 import (
 	"cmp"
 	"context"
-	"os"
 	"slices"
 	"strings"
 
@@ -91,18 +90,6 @@ func (x *finds) findOther(ctx context.Context, j job.Job, st *engine.Step, o tre
 	}
 	b.Found = r.Found[key]
 	return nil
-}
-
-// noteUnchecked marks that a step whose work is not taken works in a person's checkout: until the
-// next taking its changes are nobody else's. The mark is not synced: an attempt whose end is not on
-// record begins again, and marks again.
-func (x *finds) noteUnchecked(j job.Job, top string) error {
-	mark := x.recordFile(j, uncheckedMark, top)
-	if top == "" || j.RunInfo.Workspace != "" || layout.IsFile(mark) ||
-		!layout.IsFile(x.recordFile(j, folderRecord, top)) {
-		return nil
-	}
-	return os.WriteFile(mark, nil, 0o600)
 }
 
 // leaveOthers counts what somebody else changed in a person's checkout since the last taking as

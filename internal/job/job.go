@@ -5,6 +5,7 @@ package job
 
 import (
 	"encoding/json"
+	"slices"
 
 	"sluice/engine"
 )
@@ -51,6 +52,11 @@ func (j *Job) Offers(st *engine.Step) bool { return st.Offered() && len(j.RunInf
 
 // Checks reports whether the step's work is checked, and so taken.
 func (j *Job) Checks(st *engine.Step) bool { return j.Spec.Checks(st, j.RunInfo.Workspace != "") }
+
+// ChecksAny reports whether any step's work is checked, of the run or of one above it.
+func (j *Job) ChecksAny() bool {
+	return j.RunInfo.Child != nil || slices.ContainsFunc(j.Spec.Steps, j.Checks)
+}
 
 // Work is the state of a step's last attempt, for those who continue from the tree it left.
 type Work struct {
