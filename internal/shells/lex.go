@@ -1,6 +1,9 @@
 package shells
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // hole marks, in a word, what only the shell knows: a variable, a substitution, a glob.
 const hole = '\x00'
@@ -103,6 +106,13 @@ func (l *lexer) step() bool {
 		return l.expansion(false)
 	case '*', '?', '[':
 		l.add(globbed(r, l.peek(1)))
+	case '{':
+		if n := alternatives(l.text[l.at:]); n > 0 {
+			l.add(hole)
+			l.at += n
+			return true
+		}
+		l.add(r)
 	default:
 		l.add(r)
 	}
@@ -116,6 +126,28 @@ func globbed(r, next rune) rune {
 		return r
 	}
 	return hole
+}
+
+// alternatives returns the length of the {a,b} or {1..3} that a text begins with; 0 = it begins with none.
+func alternatives(text []rune) int {
+	depth, several := 0, false
+	for i, r := range text {
+		switch {
+		case r == '{':
+			depth++
+		case r == '}':
+			depth--
+		case unicode.IsSpace(r):
+			return 0
+		}
+		several = several || r == ',' || r == '.' && text[i-1] == '.'
+		if depth == 0 && several {
+			return i + 1
+		} else if depth == 0 {
+			return 0
+		}
+	}
+	return 0
 }
 
 // quoted reads up to the closing quote, or to the end of a here-document.

@@ -24,6 +24,7 @@ func TestStarts(t *testing.T) {
 		{text: `"$PWD"/ci/a.sh`, files: "ci/a.sh"},
 		{text: `$ROOT/ci/a.sh`, files: "**/ci/a.sh"},
 		{text: `sh tests/*.sh`, files: "tests/**"},
+		{text: `bash ci/{lint,unit}.sh && t/{1..3} && cat {a,b} {} {x} "{c,d}"`, files: "ci/** t/**"},
 		{text: `~/bin/check && $HOME/x`, files: ""},
 		{text: `/usr/bin/make -C x check`, files: "/usr/bin/make GNUmakefile Makefile makefile x/GNUmakefile x/Makefile x/makefile"},
 		{text: `npm run test`, files: ".npmrc package.json"},
