@@ -62,7 +62,7 @@ func TestInTurn(t *testing.T) {
 
 // TestInTurnByValues: what make and a shell put together from variables, patterns and folders is followed too.
 func TestInTurnByValues(t *testing.T) {
-	tree := map[string]string{"ci/check.sh": "x", "ci/lint.sh": "x", "ci/unit.sh": "x", "ci/sh": "#!/bin/sh\n", "ci/ship.sh": "x", "c.mk": "RUN = sh ci/check.sh\n",
+	tree := map[string]string{"ci/check.sh": "x", "ci/lint.sh": "x", "ci/unit.sh": "x", "ci/sh": "#!/bin/sh\n", "ci/ship.sh": "x", "c.mk": "RUN = sh ci/check.sh\n", "m.just": "check:\n  ci/lint.sh\n", "b/mod.just": "check:\n  ci/unit.sh\n",
 		"a/Makefile": "check:\n\t./run.sh\n", "a/run.sh": "x", "t/a.sh": "x", "t/b": "x", "t/a_test.sh": "x", "t/c.py": "x", "src/a.py": "x", "src/run": "x"}
 	for _, c := range []struct{ command, script, law string }{
 		{"make check", "RUN = ./ci/check.sh\ncheck:\n\t$(RUN)\nship:\n\tci/ship.sh\n", "ci/check.sh"},
@@ -79,7 +79,13 @@ func TestInTurnByValues(t *testing.T) {
 		{"make check", "include c.mk\ncheck:\n\t$(RUN)\n", "c.mk ci/check.sh"},
 		{"make check", "check:\n\tfor d in a b; do $(MAKE) -C $$d check; done\n", "a/Makefile a/run.sh"},
 		{"make check", "T := $(wildcard t/*.sh)\ncheck: $(T:.sh=.ok)\n%.ok: %.sh\n\tsh $<\n", "t/a.sh t/b"},
+		{"make check", "include $(wildcard b/*)\ncheck:\n\tgo test\n", "b/mod.just"},
+		{"make check", "-include $(wildcard d/*.mk) c.mk\ncheck:\n\t$(RUN)\n", "c.mk ci/check.sh"},
 		{"just check", "run := 'ci/check.sh'\ncheck:\n  {{run}} x\n", "ci/check.sh"},
+		{"just check", "import? 'm.just'\n", "ci/lint.sh m.just"},
+		{"just m::check", "mod m\n", "ci/lint.sh m.just"},
+		{"just n::check", "mod? n 'm.just'\n", "ci/lint.sh m.just"},
+		{"just b::check", "mod b\n", "b/mod.just ci/unit.sh"},
 		{"ci/gate.sh", "for t in a b; do ./t/$t.sh; done", "t/a.sh t/b"},
 		{"ci/gate.sh", `for f in t/*; do "$f"; done`, "t/a.sh t/b"},
 		{"ci/gate.sh", "run-parts --verbose t", "t/a.sh t/b"},

@@ -3,6 +3,7 @@ package shells
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"path"
 	"regexp"
@@ -163,8 +164,14 @@ func targets(text, blanks string) map[string]*recipe {
 		}
 		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
-		if len(words) > 1 && slices.Contains([]string{"include", "-include", "sinclude", "import"}, words[0]) {
-			all[includes].text += "make -f " + strings.Join(words[1:], " -f ") + "\n"
+		if len(words) > 1 && slices.Contains([]string{"include", "-include", "sinclude", "import", "import?"}, words[0]) {
+			names := regexp.MustCompile(`\$[({]wildcard ([^(){}]*)[)}]`).ReplaceAllString(strings.Join(words[1:], " "), "$1")
+			all[includes].text += "make -f " + strings.ReplaceAll(names, " ", " -f ") + "\n"
+			continue
+		}
+		if len(words) > 1 && (words[0] == "mod" || words[0] == "mod?") && blanks != "\t" {
+			at := words[len(words)-1] // a name, or where the module is
+			all[includes].text += fmt.Sprintf("make -f %[1]s -f %[1]s.just -f %[1]s/mod.just -f %[1]s/justfile\n", at)
 			continue
 		}
 		if strings.Contains(line, "$(shell ") || strings.Contains(line, "$(wildcard ") {
