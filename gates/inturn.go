@@ -201,7 +201,10 @@ func (l Law) runs(file string) bool {
 	if !slices.Contains([]string{"", ".sh", ".bash", ".zsh", ".ksh"}, path.Ext(file)) || l.isWork(file) {
 		return false
 	}
-	dir := path.Dir(file)
+	dir := file // itself: echo ci/a.sh | xargs sh
+	if path.Ext(file) == "" {
+		dir = path.Dir(file)
+	}
 	for ; dir != "." && !l.folders[dir]; dir = path.Dir(dir) {
 	}
 	return l.folders[dir]

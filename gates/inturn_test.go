@@ -93,6 +93,8 @@ func TestInTurnByValues(t *testing.T) {
 		{"ci/gate.sh", `find t -name '*.sh' -exec sh {} \;`, "t/a.sh t/b"},
 		{"ci/gate.sh", "find t -name '*.sh' | while read f; do sh $f; done", "t/a.sh t/b"},
 		{"ci/gate.sh", "ls t/*.sh | xargs -n1 sh", "t/a.sh t/b"},
+		{"ci/gate.sh", "echo ci/lint.sh | xargs sh; echo src/a.py", "ci/lint.sh"},
+		{"ci/gate.sh", "set -- ci/lint.sh; \"$1\"", "ci/lint.sh"},
 		{"ci/gate.sh", `for f in t/*.sh src/*; do shellcheck "$f"; cat $f; [ -x "$f" ] && echo $f; done`, ""},
 		{"ci/gate.sh", `for f in src/*.py; do mytool "$f"; done`, ""},
 	} {

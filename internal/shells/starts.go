@@ -354,11 +354,13 @@ func (s *starts) unwrapped(words []string, depth int) []string {
 			if name == "command" && strings.ContainsAny(option, "vV") {
 				return nil
 			}
-			if len(option) == 2 && strings.Contains(w.values, option[1:]) && len(rest) > 0 {
-				if name == "env" && option == "-C" {
-					s.enter(rest[0])
-				}
-				rest = rest[1:]
+			long, value, joined := strings.Cut(option, "=")
+			if takes := len(option) == 2 && strings.Contains(w.values, option[1:]) || long == "--chdir" && !joined; takes &&
+				len(rest) > 0 {
+				value, rest = rest[0], rest[1:]
+			}
+			if long == "--chdir" || name == "env" && option == "-C" {
+				s.enter(value)
 			}
 		}
 		words = rest[min(w.operand, len(rest)):]

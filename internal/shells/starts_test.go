@@ -56,6 +56,8 @@ func TestStarts(t *testing.T) {
 		{text: `aider --yes --message-file "$1"`, files: ".aider.conf.yml .aider.model.metadata.json .aider.model.settings.yml .env"},
 		{text: `hyperfine -w 1 ci/bench src && nu --config=ci/c.nu ci/x.nu "$X"; mytool src/a.go docs/a.md`, files: "ci/bench ci/c.nu ci/x.nu"},
 		{text: `sqlite3 out.db < ci/check.sql; git bisect run ci/b; cat src/a.py >x; [ -s src/b.sh ]`, files: "ci/b ci/check.sql"},
+		{text: `hyperfine -w 1 'sh ci/a.sh' "ci/b x" && npx concurrently --names=a 'sh ci/c.sh'`, files: ".npmrc ci/a.sh ci/b ci/c.sh package.json"},
+		{text: `nix-shell --run 'cd x && sh a.sh'; env --chdir=ci sh b.sh; env --chdir y sh c.sh`, files: "a.sh b.sh c.sh ci/b.sh ci/c.sh ci/y/c.sh default.nix flake.lock flake.nix shell.nix x/a.sh y/c.sh"},
 		{text: `docker run --rm -v .:/w img ./ci/x.sh`, files: ".:/w .dockerignore Dockerfile ci/x.sh compose.override.yaml compose.yaml compose.yml docker-compose.override.yml docker-compose.yaml docker-compose.yml"},
 		{text: `uv run check.py; dart run tool/c.dart`, files: "analysis_options.yaml check.py dart_test.yaml pubspec.yaml pyproject.toml tool/c.dart tool/c.dart/** uv.toml"},
 		{text: `cargo run -q -p checks -- all; dotnet run --project ci/Check`, files: "**/checks.rs **/checks/** *.csproj *.fsproj *.props *.rsp *.runsettings *.sln *.slnf *.slnx *.targets *.vbproj .cargo/config .cargo/config.toml .clippy.toml .config/nextest.toml Cargo.toml NuGet.Config NuGet.config build.rs ci/Check ci/Check/** clippy.toml global.json nuget.config rust-toolchain rust-toolchain.toml xtask/**"},
@@ -81,7 +83,7 @@ func TestStarts(t *testing.T) {
 esac
 (cd a && ./b)`, files: "a/b b"},
 		{text: `sh -c "$SLUICE_VAR_TEST"`, files: "GNUmakefile Makefile ci/all makefile"},
-		{text: `${SLUICE_VAR_TOOL} "$SLUICE_VAR_TEST"`, files: "tools/x"},
+		{text: `${SLUICE_VAR_TOOL} "$SLUICE_VAR_TEST"`, files: "ci/all tools/x"},
 		{text: `for f in a b; do echo "$f"; done`},
 
 		{text: `$TOOL x`, unknown: `"…"`},

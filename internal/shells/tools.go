@@ -79,17 +79,20 @@ func installs(arg string) bool {
 		arg)
 }
 
-// scripts adds the arguments of an unknown program that may be its scripts. An unknown one of them asks nobody.
+// scripts adds the arguments of an unknown program that may be its scripts, or commands with them (hyperfine 'sh a.sh').
+// An unknown one of them asks nobody.
 func (s *starts) scripts(args []string) {
 	for _, a := range args {
 		if _, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(a, "-") {
 			a = value
 		}
-		if strings.ContainsAny(a, " \t\n"+string(hole)) || strings.HasPrefix(a, "-") {
-			continue
-		}
-		if isScript(a) || strings.Contains(a, "/") && path.Ext(a) == "" {
-			s.file(a)
+		for _, w := range Words(a) {
+			if strings.ContainsRune(w, hole) || strings.HasPrefix(w, "-") {
+				continue
+			}
+			if isScript(w) || strings.Contains(w, "/") && path.Ext(w) == "" {
+				s.file(w)
+			}
 		}
 	}
 }
@@ -119,6 +122,10 @@ func (s *starts) option(t tool, a string, rest []string) {
 func (s *starts) behind(t tool, args []string, depth int) {
 	for _, at := range operands(args) {
 		words := args[at:]
+		if strings.ContainsAny(words[0], " \t\n") { // nix-shell --run 'sh a.sh'
+			s.text(words[0], depth+1)
+			continue
+		}
 		if t.as != "" {
 			if at > 0 && args[at-1] == "-m" {
 				words = args[at-1:]
