@@ -205,6 +205,13 @@ func LawOf(spec *engine.Spec, agents []Agent, settings []string, vars shells.Var
 	for _, judge := range judges(spec) {
 		l.starts(judge.where, judge.command.Words(), vars)
 	}
+	for _, st := range spec.Steps { // its criteria and its setup get them
+		for _, e := range st.Env {
+			if !strings.HasSuffix(e.Name, "PATH") { // else all sources would be law
+				l.starts("env of "+st.ID, []string{e.Name + "=" + e.Value.Source}, vars)
+			}
+		}
+	}
 	for _, a := range agents {
 		known := len(l.unknown)
 		l.starts("agents."+a.Name+".command", a.Command, nil)

@@ -85,6 +85,18 @@ func TestProgramsOfPath(t *testing.T) {
 	}
 }
 
+// TestGuardedByEnvironment: what the variables of a step have its judges start is law, as in their commands.
+func TestGuardedByEnvironment(t *testing.T) {
+	spec := &engine.Spec{Steps: []*engine.Step{{ID: "A", Criteria: []engine.Criterion{{Command: &engine.Command{Shell: "bash /ci/x"}}}}}}
+	for name, value := range map[string]string{"BASH_ENV": "ci/env.sh", "CC": "ci/cc", "PYTHONPATH": "src", "MODE": "full"} {
+		spec.Steps[0].Env = append(spec.Steps[0].Env, engine.EnvVar{Name: name, Value: engine.Text{Source: value}})
+	}
+	got := LawOf(spec, nil, nil, nil, Bases{Root: "/r", Top: "/r", Dir: "/r"}).Guarded(strings.Fields("ci/cc ci/env.sh src/a.py full"), nil)
+	if want := strings.Fields("ci/cc ci/env.sh"); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestGuardedBelow: a file that a tool finds by itself is law in any folder of the work, but not where git ignores it:
 // an empty go.mod takes its folder out of `go test ./...`.
 func TestGuardedBelow(t *testing.T) {

@@ -257,6 +257,11 @@ func (s *starts) assigned(word string) {
 	paths := strings.HasSuffix(name, "PATH") || name == "BASH_ENV" || name == "ENV" || name == "LD_PRELOAD" ||
 		strings.HasSuffix(name, "OPTIONS") || strings.HasSuffix(name, "OPT")
 	if !paths {
+		for _, w := range Words(value) { // RUSTC_WRAPPER=ci/wrap
+			if strings.Contains(w, "/") && (path.Ext(w) == "" || path.Ext(w) == ".sh") && !strings.ContainsRune(w, hole) {
+				s.file(w)
+			}
+		}
 		return
 	}
 	for _, p := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(":; =", r) }) {

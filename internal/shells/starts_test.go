@@ -63,6 +63,7 @@ func TestStarts(t *testing.T) {
 		{text: `cargo run -q -p checks -- all; dotnet run --project ci/Check`, files: "**/checks.rs **/checks/** *.csproj *.fsproj *.props *.rsp *.runsettings *.sln *.slnf *.slnx *.targets *.vbproj .cargo/config .cargo/config.toml .clippy.toml .config/nextest.toml Cargo.toml NuGet.Config NuGet.config build.rs ci/Check ci/Check/** clippy.toml global.json nuget.config rust-toolchain rust-toolchain.toml xtask/**"},
 		{text: `nix develop -c ./ci/a; direnv exec . ci/b`, files: "ci/a ci/b default.nix flake.lock flake.nix shell.nix"},
 		{text: `BASH_ENV=./e.sh bash x.sh`, files: "e.sh e.sh/** x.sh"},
+		{text: `RUSTC_WRAPPER=ci/wrap OUT=out/x.txt SRC=src/a.py DEBUG=1 check; export PAGER='sh ci/page.sh'`, files: "ci/page.sh ci/wrap"},
 		{text: `PATH=bin:$PATH check`, files: "bin bin/**"},
 		{text: `find . -name '*.sh' -exec tools/lint {} \;`, files: "tools/lint"},
 		{text: `find . | xargs -n 1 tools/lint`, files: "tools/lint"},
