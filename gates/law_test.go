@@ -85,6 +85,23 @@ func TestProgramsOfPath(t *testing.T) {
 	}
 }
 
+// TestGuardedSettings: the files that well-known tools read by themselves are law.
+func TestGuardedSettings(t *testing.T) {
+	files := strings.Fields("a.go rustfmt.toml vendor/x/assert/a.go web/vendor/x.js .env tsconfig.json magefiles/a.go sub/.rubocop_todo.yml eslint-suppressions.json " +
+		"phpstan-baseline.neon gradle/test.gradle lib/.formatter.exs .editorconfig cmake/x.cmake policy/x.rego docs/Taskfile.yml gulpfile.js")
+	for command, want := range map[string]string{
+		"cargo fmt --check": "rustfmt.toml", "go test ./...": "vendor/x/assert/a.go", "docker compose run t": ".env", "ts-node ci/check.ts": "tsconfig.json",
+		"mage check": "magefiles/a.go", "rubocop": "sub/.rubocop_todo.yml", "npx eslint .": "eslint-suppressions.json", "phpstan": "phpstan-baseline.neon",
+		"./gradlew test": "gradle/test.gradle", "mix format --check-formatted": "lib/.formatter.exs", "dotnet build": ".editorconfig", "cmake --build .": "cmake/x.cmake",
+		"conftest test x.yaml": "policy/x.rego", "task check": "docs/Taskfile.yml", "gulp test": "gulpfile.js",
+	} {
+		spec := &engine.Spec{Gates: []*engine.Gate{{ID: "G", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: command}}}}}
+		if got := strings.Join(LawOf(spec, nil, nil, nil, Bases{Root: "/r", Top: "/r", Dir: "/r"}).Guarded(files, nil), " "); got != want {
+			t.Errorf("%s: %s, want %s", command, got, want)
+		}
+	}
+}
+
 // TestGuardedByEnvironment: what the variables of a step have its judges start is law, as in their commands.
 func TestGuardedByEnvironment(t *testing.T) {
 	spec := &engine.Spec{Steps: []*engine.Step{{ID: "A", Criteria: []engine.Criterion{{Command: &engine.Command{Shell: "bash /ci/x"}}}}}}

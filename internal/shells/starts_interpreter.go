@@ -19,6 +19,9 @@ func interpreterOf(names ...string) (interpreter, bool) {
 func (s *starts) interpreted(in interpreter, name string, words []string, from string, depth int) {
 	shell := in.operand || in.names[0] == "su"
 	s.before(in, words[1:])
+	if name == "tsx" || name == "ts-node" { // which may have other modules loaded
+		s.setting("tsconfig.json")
+	}
 	if codes := in.code(words, 1); len(codes) > 0 {
 		for _, i := range codes {
 			switch {

@@ -46,8 +46,11 @@ func (s *starts) tool(t tool, args []string, depth int) {
 		if t.below {
 			s.below(f)
 		}
-		if s.setting(f); f == "package.json" {
+		switch s.setting(f); f {
+		case "package.json":
 			s.below(nodeModules)
+		case "vendor/modules.txt": // go compares nothing else there with go.sum
+			s.file("vendor/**")
 		}
 	}
 	if len(args) > 0 && slices.Contains(t.run, "") {
