@@ -97,6 +97,7 @@ func (x *Cage) plan(ctx context.Context, l Order, p Process, inPlace bool) (plan
 	plan = sandbox.Plan{InPlace: inPlace, Home: x.home(), Cwd: cwd,
 		Hide:    append(slices.Clip(hidden), x.Path(engine.WorkspaceDir)),
 		Inbox:   x.PIDFile(l.Key) + layout.InboxMark,
+		Run:     run,
 		Private: homeOf(x.Layout, l.Key, Holder(x.Layout, l.Key, p.Judged.Seat != nil || p.Judged.Alone))}
 	for _, dir := range []string{plan.Inbox, filepath.Join(plan.Inbox, run), plan.Private} {
 		if err := x.ahead.folder(dir); err != nil {

@@ -92,6 +92,25 @@ func TestNothingIsMovedAway(t *testing.T) {
 	}
 }
 
+// TestTheInboxOfTheRunStays: a launch puts no link in the place of its run's folder in its own inbox, which would lead
+// whoever reads the inbox, or moves a file out of it, to somewhere else.
+func TestTheInboxOfTheRunStays(t *testing.T) {
+	p := planOf(t)
+	signals := filepath.Join(p.Cwd, ".workflow/signals")
+	check(t, os.MkdirAll(signals, 0o755))
+	check(t, os.Mkdir(filepath.Join(p.Inbox, "w-1"), 0o755))
+	p.Inboxes, p.Run = []string{signals}, "w-1"
+	got := held(t, p, `cd .workflow/signals; mv w-1 was; rmdir w-1; ln -s / w-1; echo {} >w-1/A-done.json; echo {} >B-done.json; ls`)
+	for _, name := range []string{"w-1/A-done.json", "B-done.json"} {
+		if _, err := os.Lstat(filepath.Join(p.Inbox, name)); err != nil {
+			t.Errorf("%v\n%s", err, got)
+		}
+	}
+	if !isDir(filepath.Join(p.Inbox, "w-1")) {
+		t.Errorf("it was replaced:\n%s", got)
+	}
+}
+
 // TestGitFileOfTheMainCheckout: if the git folder is elsewhere, it is invisible, and the file that
 // points to it is read-only.
 func TestGitFileOfTheMainCheckout(t *testing.T) {

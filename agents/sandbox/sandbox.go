@@ -103,6 +103,7 @@ type Plan struct {
 	Shown   []Mount  // mounted after these, in this order, each over those before
 	Inbox   string   // the launch's own folder for signals …
 	Inboxes []string // … and its paths inside: each .workflow/signals
+	Run     string   // the folder of its run in Inbox; "" = none
 	Own     []string // folders below .workflow/ that the launch may write
 	Cwd     string
 	Network string   // one of NetNone, NetProxy, NetHost
@@ -169,6 +170,9 @@ func (p Plan) bubblewrap(system []folder, secrets []secret, env []string) (optio
 	}
 	for _, at := range p.Inboxes {
 		l.show(Mount{Path: p.Inbox, At: at, Write: true})
+		if p.Run != "" { // a mount point: no link can take its place while a file is moved out of it
+			l.show(Mount{Path: filepath.Join(p.Inbox, p.Run), At: filepath.Join(at, p.Run), Write: true})
+		}
 	}
 	for _, dir := range p.Own {
 		l.show(Mount{Path: dir, Write: true})
