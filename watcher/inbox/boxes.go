@@ -267,7 +267,8 @@ const (
 	maxEntries = 10_000 // entries of the inbox that are searched
 )
 
-// treeInboxes returns the inboxes of a checkout's worktrees.
+// treeInboxes returns the inboxes of a checkout's worktrees. One behind a link is none: an agent may have made the link
+// where a step works later, and files would be moved away from wherever it leads.
 func (x *Inbox) treeInboxes(key string) []string {
 	var out []string
 	if key != "." {
@@ -281,7 +282,12 @@ func (x *Inbox) treeInboxes(key string) []string {
 		}
 	}
 	slices.Sort(out)
-	return out
+	top := x.TreeDir(key)
+	return slices.DeleteFunc(out, func(dir string) bool {
+		rel, inside := layout.Rel(top, dir)
+		_, err := layout.Under(top, rel+"/x")
+		return inside && err != nil
+	})
 }
 
 // Expect remembers the folder an attempt works in, if it is not the top level of its checkout.
