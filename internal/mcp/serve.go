@@ -13,6 +13,7 @@ import (
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/strictjson"
 	"sluice/internal/text"
 )
 
@@ -116,7 +117,10 @@ type server struct {
 func tool[In any](srv *sdk.Server, s *server, name, text string, notes *sdk.ToolAnnotations, schema any,
 	fn func(context.Context, Repo, In) (any, error)) {
 	sdk.AddTool(srv, &sdk.Tool{Name: name, Description: text, Annotations: notes, InputSchema: schema},
-		func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+		func(ctx context.Context, req *sdk.CallToolRequest, in In) (*sdk.CallToolResult, any, error) {
+			if err := read(req.Params.Arguments, &in); err != nil {
+				return nil, nil, fmt.Errorf("%s: arguments: %w", name, err)
+			}
 			select {
 			case s.calls <- struct{}{}:
 				defer func() { <-s.calls }()
@@ -137,6 +141,18 @@ func tool[In any](srv *sdk.Server, s *server, name, text string, notes *sdk.Tool
 			}
 			return nil, out, nil
 		})
+}
+
+// read reads arguments as they were sent. The SDK has read them too, but rounds numbers, and of doubled keys it
+// takes the last.
+func read(raw json.RawMessage, in any) error {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	if err := strictjson.Object(raw, maxMessage); err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, in)
 }
 
 // revealed is out as JSON whose texts hide nothing: answers, findings and values of vars are of other agents, and what

@@ -169,6 +169,34 @@ func TestCallsAtATime(t *testing.T) {
 	}
 }
 
+// TestArgumentsAreReadAsSent: an answer reaches the daemon as the agent wrote it, and what would be read in two ways is
+// refused, as in a signal file.
+func TestArgumentsAreReadAsSent(t *testing.T) {
+	r := running("w-1", 0)
+	r.Steps = []daemon.StepStatus{{ID: "X-1", State: engine.Running, Attempts: []engine.Attempt{{N: 1, State: engine.Running, Offered: true}}}}
+	f := &fake{status: daemon.Status{Runs: []daemon.RunStatus{r}}, offers: []daemon.Offer{{Run: "w-1", Step: "X-1", Attempt: 1, Claimed: "an agent", SignalType: engine.SignalFile, Signal: "/r/X-1-done.json"}}}
+	s := f.serves(t, "p")
+	signal := func(more string) (string, bool) {
+		res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "signal", Arguments: json.RawMessage(`{"run": "w-1", "step": "X-1", "attempt": 1, ` + more + `}`)})
+		if err != nil {
+			return err.Error(), true
+		}
+		return fmt.Sprint(res.Content[0].(*sdk.TextContent).Text), res.IsError
+	}
+	for _, bad := range []string{`"status": "failed", "status": "done"`, `"status": "done", "answer": {"a": 1, "a": 2}`, `"status": "done", "answer": "\ud800"`} {
+		if text, refused := signal(bad); !refused {
+			t.Errorf("%s: %s", bad, text)
+		}
+	}
+	const answer = `{"n":9007199254740993,"f":1.10}`
+	if text, refused := signal(`"status": "done", "answer": ` + answer); refused {
+		t.Fatal(text)
+	}
+	if got := f.did[len(f.did)-1].(engine.FileSeen).Sentinel; len(f.did) != 1 || string(got.Answer) != answer {
+		t.Errorf("%d events, answer %s", len(f.did), got.Answer)
+	}
+}
+
 // TestAnswersAreBounded: what others wrote does not flood an agent.
 func TestAnswersAreBounded(t *testing.T) {
 	long := strings.Repeat("é", 100<<10)

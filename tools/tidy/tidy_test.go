@@ -105,7 +105,7 @@ var layers = map[string]struct{ own, only []string }{
 	// A worker: makes what it is sent with the code that a daemon launches with.
 	"internal/worker":  {own: []string{"agents/launch", "engine", "internal/atomicfile", "internal/git", "internal/health", "internal/job", "internal/layout", "internal/strictjson", "internal/tree"}},
 	"internal/cluster": {own: []string{"daemon", "internal/atomicfile", "internal/fault", "internal/health", "internal/ids", "internal/strictjson", "internal/text", "journal"}, only: []string{"github.com/nats-io/nats.go", "github.com/nats-io/nkeys"}},
-	"internal/mcp":     {own: []string{"internal/ids", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
+	"internal/mcp":     {own: []string{"internal/ids", "internal/strictjson", "internal/text", "daemon", "engine", "signals"}, only: []string{"github.com/modelcontextprotocol/go-sdk"}},
 	// Who is told, reminded and answered.
 	"notify/people": {own: []string{"daemon", "engine", "internal/health", "internal/job", "internal/text", "notify"}},
 	// What people are shown is called the same by the commands, the screen and the notices. Foreign text is cleaned as a notice's is.
