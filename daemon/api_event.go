@@ -163,17 +163,26 @@ func (n *intake) signed(ev *engine.Answered, by engine.Actor) {
 	ev.By = by
 }
 
-// answered adds the round that a person's answer is about, and, unless it fails or vetoes, the
-// digest of what is there now.
+// answered adds the round that a person's answer is about, its trust level if it names no run, and, unless
+// it fails or vetoes, the digest of what is there now.
 func (n *intake) answered(ctx context.Context, ev engine.Answered) (engine.Event, error) {
 	var over []job.Reviewed
 	var only []job.Place // nil: it may be for any run
 	if ev.Run != "" {
 		only = []job.Place{{Run: ev.Run}}
 	}
-	err := n.queue.ask(ctx, func(c *core) { over, ev.Round = inboxes(c.state, only).Asked, roundOf(c.state, ev) })
+	var runs []string
+	err := n.queue.ask(ctx, func(c *core) {
+		over = inboxes(c.state, only).Asked
+		ev.Round, runs = roundOf(c.state, ev)
+	})
 	if err != nil {
 		return nil, err
+	}
+	for _, run := range runs { // none of those it may be for may be worse
+		if level, _ := n.opt.World.Level(run); level == engine.TrustFile && ev.Signed == nil {
+			ev.By.Trust = level
+		}
 	}
 	if engine.Refuses(ev.Outcome) {
 		return ev, nil
@@ -192,24 +201,21 @@ func (n *intake) answered(ctx context.Context, ev engine.Answered) (engine.Event
 	return ev, nil
 }
 
-// roundOf returns the round an answer is about. If it names none, that is the newest round of its
-// run, or 0 if the run is ambiguous. It uses no clock, since a clock may have been set back
-// meanwhile.
-func roundOf(st *engine.State, ev engine.Answered) (n int) {
-	if ev.Round != 0 {
-		return ev.Round
-	}
+// roundOf returns the round an answer is about, and the runs it may be for. If it names no round, that is
+// the newest round of its run, or 0 if the run is ambiguous. It uses no clock, since a clock may have been
+// set back meanwhile.
+func roundOf(st *engine.State, ev engine.Answered) (n int, runs []string) {
 	for _, run := range st.LiveRuns() {
 		q := run.CurrentRound(ev.Gate)
 		if q == nil || ev.Run != "" && ev.Run != run.ID {
 			continue
 		}
-		if n != 0 {
-			return 0
-		}
-		n = q.N
+		n, runs = q.N, append(runs, run.ID)
 	}
-	return n
+	if len(runs) > 1 {
+		n = 0
+	}
+	return cmp.Or(ev.Round, n), runs
 }
 
 func username() string {

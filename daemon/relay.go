@@ -131,7 +131,7 @@ func aboutWhatIsSeen(d *Do, f *follower) error {
 		return badEvent(d.Kind, err)
 	}
 	return f.use(func(r *Reader) (err error) {
-		if ev.Round = roundOf(r.c.state, ev); ev.Round != 0 {
+		if ev.Round, _ = roundOf(r.c.state, ev); ev.Round != 0 {
 			d.Event, err = json.Marshal(ev)
 		}
 		return err
