@@ -13,6 +13,7 @@ import (
 	"sluice/engine"
 	"sluice/internal/findings"
 	"sluice/internal/job"
+	"sluice/internal/strictjson"
 )
 
 // intake turns what people, agents and other machines submit into events of the engine: it checks each and
@@ -27,7 +28,10 @@ func (n *intake) event(ctx context.Context, d Do, by engine.Actor) (engine.Event
 	if len(d.Event) == 0 {
 		d.Event = json.RawMessage("{}")
 	}
-	var err error
+	err := strictjson.Object(d.Event, requestMost) // what it nests deeper, no reader of the journal could read
+	if err != nil {
+		return nil, badEvent(d.Kind, err)
+	}
 	switch d.Kind {
 	case engine.RunRequested{}.EventKind():
 		return n.runRequested(ctx, d.Event, by)
