@@ -174,7 +174,7 @@ func TestAnswers(t *testing.T) {
 		return gateOf(r, "G").Round == 2 && gateOf(r, "G").State == engine.OnHuman
 	})
 	by := gateOf(r, "G").Rounds[0]
-	if by.Outcome != "fail" || !strings.HasPrefix(by.Feedback, "two lines,") || by.By == nil || by.By.Via != via {
+	if by.Outcome != "fail" || by.Feedback != "two lines,\nplease" || by.By == nil || by.By.Via != via {
 		t.Errorf("recorded is %+v", by)
 	}
 	for _, outcome := range []string{"later", "pass"} {

@@ -213,6 +213,11 @@ func (s *Server) post(mux *http.ServeMux, pattern string, do func(*http.Request)
 				Advice: fmt.Sprintf("a form may have at most %d KiB", bodyMost>>10)})
 			return
 		}
+		for _, values := range r.PostForm {
+			for i, s := range values {
+				values[i] = strings.ReplaceAll(s, "\r\n", "\n") // as a browser ends lines
+			}
+		}
 		to, v, err := do(r)
 		switch {
 		case err != nil:
