@@ -164,3 +164,39 @@ func TestPageTellsTheSecond(t *testing.T) {
 		t.Errorf("%d answers counted", failed)
 	}
 }
+
+// TestPageGoesBack: who goes back after a decision sees the gate as it is now, and what was sent is not kept as unsent.
+func TestPageGoesBack(t *testing.T) {
+	w, sluice, _ := paged(t)
+	w.start(sluice, "w")
+	w.until("G for a person", "status")
+	b := w.login()
+	b.open("/r/work/w-1/g/G")
+	b.looks()
+	b.types("#words", "the words of round 1")
+	b.click(`button[value="fail"]`)
+	b.sees("round 2")
+	b.do(chromedp.NavigateBack())
+	b.until(`document.querySelector("#newround")?.dataset.at.startsWith("2 ")`)
+	b.until(`document.readyState == "complete"`)
+	if got := b.is(`document.querySelector("#words").value`); got != "" {
+		t.Errorf("round 2 has the words %q", got)
+	}
+	b.looks()
+	b.types("#words", "good,\nthe words of the pass")
+	b.click(`button[value="pass"]`)
+	b.sees("Back")
+	b.looks()
+	b.click(`button[value="pass"]`)
+	b.sees("completed")
+	b.is(`history.back()`)
+	b.sees("resubmit")
+	b.do(chromedp.Reload()) // it sends the form again
+	b.sees("gate G does not ask a person now: it is passed")
+	for range 2 {
+		if shows := b.text(); strings.Contains(shows, "did not send") || !strings.Contains(shows, "the words of the pass") {
+			t.Errorf("the page shows:\n%s", shows)
+		}
+		b.open("/r/work/w-1/g/G")
+	}
+}

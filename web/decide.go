@@ -63,6 +63,9 @@ func (s *Server) decide(r *http.Request) (to string, v *view, err error) {
 func keep(r *http.Request, d *drafts, p *gatePage, words string) (string, error) {
 	f := r.PostForm
 	if !p.Open || f.Get("round") != strconv.Itoa(p.Form.Round) || f.Get("digest") != p.Form.Digest {
+		if p.sent(f.Get("round"), words) {
+			words = ""
+		}
 		words = joined(words, unkept(f), p.Kept)
 		return words, d.change(p.key, func(now *draftOf) { *now = draftOf{Words: words, Fields: givenOr(r, now.Fields)} })
 	}
@@ -76,6 +79,13 @@ func keep(r *http.Request, d *drafts, p *gatePage, words string) (string, error)
 	}
 	return words, d.change(p.key, func(now *draftOf) {
 		*now = draftOf{Words: words, Comments: all, Fields: givenOr(r, now.Fields)}
+	})
+}
+
+// sent reports whether a round has been decided with these words: a browser can send a form again.
+func (p *gatePage) sent(round, words string) bool {
+	return slices.ContainsFunc(p.Gate.Rounds, func(q engine.Round) bool {
+		return strconv.Itoa(q.N) == round && q.ByKind == engine.Human && q.Feedback == words
 	})
 }
 
