@@ -220,6 +220,7 @@ func (u Usage) plus(of Usage) Usage {
 // Since returns the launch's usage and its conversation's total; base is the conversation's total
 // before, zero for a new one. Programs count per launch unless their profile says otherwise.
 func (r Result) Since(base Usage) (launch, total Usage) {
+	base = base.plus(Usage{}) // a worker can report any
 	if since := profileOf(r.format).since; since != nil {
 		return since(r.Usage, base)
 	}

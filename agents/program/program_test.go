@@ -345,6 +345,8 @@ func TestSince(t *testing.T) {
 		"codex":                     {Codex, codex(2000, 100), Usage{900, 60, 0, 0}, Usage{1100, 40, 0, 0}, Usage{2000, 100, 0, 0}},
 		"codex, a count of its own": {Codex, codex(800, 40), Usage{900, 60, 0, 0}, Usage{800, 40, 0, 0}, Usage{1700, 100, 0, 0}},
 		"codex was killed":          {Codex, `{"type":"turn.started"}`, Usage{900, 60, 0, 0}, Usage{}, Usage{900, 60, 0, 0}},
+		"claude, a false base":      {Claude, claude("0.01", 2100), Usage{-1, -1, -1e308, 1}, Usage{1000, 50, 0.01, 2099}, Usage{1000, 50, 0.01, 2100}},
+		"codex, a false base":       {Codex, codex(2000, 100), Usage{math.MinInt64, math.MinInt64, 0, 0}, Usage{2000, 100, 0, 0}, Usage{2000, 100, 0, 0}},
 	} {
 		r, _ := read(c.format, c.line)
 		launch, total := r.Since(c.base)
