@@ -17,6 +17,7 @@ type source struct {
 	where string // gate G, criterion 1 of S, …
 	words []string
 	files []string // from the top of the checkout
+	below bool     // it runs scripts of packages, too
 }
 
 // Turn is what the files of the law's commands start in turn.
@@ -49,10 +50,13 @@ func (l Law) Commands() string {
 	return strings.Join(all, "\x00")
 }
 
+// ofPackages reports whether a command runs scripts of packages in the folders below, as npm does in workspaces.
+func ofPackages(s shells.Started) bool { return slices.Contains(s.Below, ".npmrc") }
+
 // InTurn adds to the law what the files of its commands start in turn, if a shell runs it or a tool works by it. It
-// returns this and the other files.
-func (l *Law) InTurn(read ReadFile) (t Turn, err error) {
-	w := walk{law: l, read: read, files: map[string]*file{}, vars: map[string]string{}}
+// returns this and the other files. packages are the files package.json of the checkout.
+func (l *Law) InTurn(read ReadFile, packages ...string) (t Turn, err error) {
+	w := walk{law: l, read: read, packages: packages, files: map[string]*file{}, vars: map[string]string{}}
 	others := make([]Unguarded, len(l.sources))
 	for i, s := range l.sources {
 		others[i].Where = s.where
@@ -79,8 +83,11 @@ func (l *Law) InTurn(read ReadFile) (t Turn, err error) {
 // walk follows what commands start.
 type walk struct {
 	Turn
-	law   *Law
-	read  ReadFile
+	law  *Law
+	read ReadFile
+
+	packages []string
+
 	files map[string]*file
 	vars  map[string]string // of the Makefiles and justfiles among them
 }
@@ -103,6 +110,9 @@ func (w *walk) from(s source) (others []string, err error) {
 		others = nil
 		seen := map[string]bool{}
 		queue := slices.Clone(s.files)
+		if s.below {
+			queue = append(queue, w.packages...)
+		}
 		for ; len(queue) > 0; queue = queue[1:] {
 			name := queue[0]
 			if seen[name] {
@@ -154,6 +164,9 @@ func (w *walk) follow(name, text string, words map[string]bool) (files []string)
 		if started.Bound != "" {
 			w.unknown = append(w.unknown, name+": "+started.Bound)
 		}
+	}
+	if ofPackages(started) {
+		files = slices.Clone(w.packages)
 	}
 	for _, word := range shells.Words(text) {
 		if !strings.Contains(word, "$") {

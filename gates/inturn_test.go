@@ -62,7 +62,7 @@ func TestInTurn(t *testing.T) {
 
 // TestInTurnByValues: what make and a shell put together from variables, patterns and folders is followed too.
 func TestInTurnByValues(t *testing.T) {
-	tree := map[string]string{"ci/check.sh": "x", "ci/lint.sh": "x", "ci/unit.sh": "x", "ci/sh": "#!/bin/sh\n", "ci/ship.sh": "x", "c.mk": "RUN = sh ci/check.sh\n", "m.just": "check:\n  ci/lint.sh\n", "b/mod.just": "check:\n  ci/unit.sh\n",
+	tree := map[string]string{"ci/check.sh": "x", "ci/lint.sh": "x", "ci/unit.sh": "x", "ci/sh": "#!/bin/sh\n", "ci/ship.sh": "x", "c.mk": "RUN = sh ci/check.sh\n", "m.just": "check:\n  ci/lint.sh\n", "p/a/package.json": `{"scripts": {"test": "./x.sh", "build": "sh build.sh"}}`, "p/a/x.sh": ". ./lib.sh", "p/a/lib.sh": "x", "p/a/build.sh": "x", "b/mod.just": "check:\n  ci/unit.sh\n",
 		"a/Makefile": "check:\n\t./run.sh\n", "a/run.sh": "x", "t/a.sh": "x", "t/b": "x", "t/a_test.sh": "x", "t/c.py": "x", "src/a.py": "x", "src/run": "x"}
 	for _, c := range []struct{ command, script, law string }{
 		{"make check", "RUN = ./ci/check.sh\ncheck:\n\t$(RUN)\nship:\n\tci/ship.sh\n", "ci/check.sh"},
@@ -81,6 +81,10 @@ func TestInTurnByValues(t *testing.T) {
 		{"make check", "T := $(wildcard t/*.sh)\ncheck: $(T:.sh=.ok)\n%.ok: %.sh\n\tsh $<\n", "t/a.sh t/b"},
 		{"make check", "include $(wildcard b/*)\ncheck:\n\tgo test\n", "b/mod.just"},
 		{"make check", "-include $(wildcard d/*.mk) c.mk\ncheck:\n\t$(RUN)\n", "c.mk ci/check.sh"},
+		{"npm test -ws", `{"scripts": {"test": "true"}}`, "p/a/lib.sh p/a/x.sh"},
+		{"npm run check", `{"scripts": {"check": "turbo run test"}}`, "p/a/lib.sh p/a/x.sh"},
+		{"npm run build", `{"scripts": {"build": "npm run build -ws"}}`, "p/a/build.sh"},
+		{"npx eslint .", `{"scripts": {"test": "true"}}`, ""},
 		{"just check", "run := 'ci/check.sh'\ncheck:\n  {{run}} x\n", "ci/check.sh"},
 		{"just check", "import? 'm.just'\n", "ci/lint.sh m.just"},
 		{"just m::check", "mod m\n", "ci/lint.sh m.just"},
@@ -98,13 +102,13 @@ func TestInTurnByValues(t *testing.T) {
 		{"ci/gate.sh", `for f in t/*.sh src/*; do shellcheck "$f"; cat $f; [ -x "$f" ] && echo $f; done`, ""},
 		{"ci/gate.sh", `for f in src/*.py; do mytool "$f"; done`, ""},
 	} {
-		script := map[string]string{"make": "Makefile", "just": "justfile"}[strings.Fields(c.command)[0]]
+		script := map[string]string{"make": "Makefile", "just": "justfile", "npm": "package.json", "npx": "package.json"}[strings.Fields(c.command)[0]]
 		files := maps.Clone(tree)
 		files[cmp.Or(script, "ci/gate.sh")] = c.script
 		l := LawOf(&engine.Spec{Gates: []*engine.Gate{{ID: "G", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: c.command}}}}},
 			nil, nil, nil, Bases{Root: "/r", Top: "/r", Dir: "/r"})
 		before := l.Guarded(slices.Sorted(maps.Keys(files)), nil)
-		if _, err := l.InTurn(func(f string) (string, bool, error) { text, is := files[f]; return text, is, nil }); err != nil {
+		if _, err := l.InTurn(func(f string) (string, bool, error) { text, is := files[f]; return text, is, nil }, "p/a/package.json"); err != nil {
 			t.Fatal(err)
 		}
 		added := slices.DeleteFunc(l.Guarded(slices.Sorted(maps.Keys(files)), nil), func(f string) bool { return slices.Contains(before, f) })

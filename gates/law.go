@@ -238,7 +238,7 @@ func (l *Law) starts(where string, argv []string, vars shells.Vars) {
 	if s.Unknown != "" {
 		l.unknown = append(l.unknown, where+": "+s.Unknown)
 	}
-	of := source{where: where, words: shells.Words(strings.Join(argv, " "))}
+	of := source{where: where, words: shells.Words(strings.Join(argv, " ")), below: ofPackages(s)}
 	for _, f := range l.include(s, s.Files) {
 		of.files = append(of.files, l.at.anywhere(f)...)
 	}

@@ -48,13 +48,15 @@ func (x *ground) before(ctx context.Context, l *gates.Law, commit string) (out l
 	if err != nil {
 		return out, err
 	}
-	var instructions []string
+	var instructions, packages []string
 	for _, e := range entries {
 		switch {
 		case e.Mode == git.ModeLink:
 			out.links[e.Path] = e.Object
 		case gates.Instructs(e.Path):
 			instructions = append(instructions, e.Path)
+		case path.Base(e.Path) == "package.json" && !strings.Contains(e.Path, "node_modules/"):
+			packages = append(packages, e.Path)
 		}
 	}
 	if len(instructions) > 0 || l.Commands() != "" { // else nothing leads on, in a tree of many files
@@ -63,7 +65,7 @@ func (x *ground) before(ctx context.Context, l *gates.Law, commit string) (out l
 			return out, err
 		}
 		l.Read(out.imported, out.unread...)
-		out.turn, err = x.inTurn(ctx, l, files, out.links)
+		out.turn, err = x.inTurn(ctx, l, files, out.links, packages)
 	}
 	if err == nil && len(out.links) <= maxLinks {
 		x.lawBefore.Put(key, out)
@@ -83,7 +85,8 @@ func objectsOf(entries []git.Entry) map[string]string {
 }
 
 // inTurn adds to a law what its programs start in turn among the files and links of a tree.
-func (x *ground) inTurn(ctx context.Context, l *gates.Law, files, links map[string]string) (gates.Turn, error) {
+func (x *ground) inTurn(ctx context.Context, l *gates.Law, files, links map[string]string,
+	packages []string) (gates.Turn, error) {
 	return l.InTurn(func(file string) (string, bool, error) {
 		at, err := x.behind(ctx, links, file)
 		if err != nil || files[at] == "" {
@@ -91,7 +94,7 @@ func (x *ground) inTurn(ctx context.Context, l *gates.Law, files, links map[stri
 		}
 		text, err := git.BlobStart(ctx, x.opt.Git, files[at], shells.MaxFile)
 		return string(text), true, err
-	})
+	}, packages...)
 }
 
 // imported returns what instructions among files, next, have agents' programs read, and why that may be more.

@@ -236,9 +236,9 @@ func webTools() []tool {
 	babel := slices.Concat(scripts("babel.config"), named("babel.config", "json"), []string{".babelrc"},
 		named(".babelrc", "js", "cjs", "json"))
 	return []tool{
-		{names: []string{"turbo"}, files: []string{"turbo.json", "turbo.jsonc", "package.json"}, below: true},
-		{names: []string{"nx"}, files: []string{"nx.json", "project.json", "package.json"}, below: true},
-		{names: []string{"lerna"}, files: []string{"lerna.json", "package.json"}, below: true},
+		{names: []string{"turbo"}, files: []string{"turbo.json", "turbo.jsonc", "package.json", ".npmrc"}, below: true},
+		{names: []string{"nx"}, files: []string{"nx.json", "project.json", "package.json", ".npmrc"}, below: true},
+		{names: []string{"lerna"}, files: []string{"lerna.json", "package.json", ".npmrc"}, below: true},
 		{names: []string{"ng"}, files: []string{"angular.json", "package.json"}},
 		{names: []string{"tsc", "vue-tsc"}, files: []string{"tsconfig.json"}, below: true, file: []string{"-p", "--project"}},
 		{names: []string{"biome"}, files: named("biome", "json", "jsonc"), below: true, file: []string{"--config-path"}},
