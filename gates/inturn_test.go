@@ -85,6 +85,11 @@ func TestInTurnByValues(t *testing.T) {
 		{"npm run check", `{"scripts": {"check": "turbo run test"}}`, "p/a/lib.sh p/a/x.sh"},
 		{"npm run build", `{"scripts": {"build": "npm run build -ws"}}`, "p/a/build.sh"},
 		{"npx eslint .", `{"scripts": {"test": "true"}}`, ""},
+		{"task check", "version: '3'\ntasks:\n  check:\n    desc: don't ask\n    cmds:\n      - {{.ROOT_DIR}}/ci/check.sh\n      - cmd: golangci-lint run -c t/c.py\n  lint: sh ci/lint.sh\n", "ci/check.sh ci/lint.sh t/c.py"},
+		{"tox -e check", "[testenv]\ncommands =\n    bash {toxinidir}/ci/check.sh {posargs}\n    pytest\n", "ci/check.sh"},
+		{"pre-commit run -a", "repos:\n- repo: local\n  hooks:\n  - id: x\n    entry: ci/check.sh\n    language: python\n    files: ^src/\n", "ci/check.sh"},
+		{"mise run check", "[tasks.check]\nrun = [\"bash ci/check.sh\", \"cd t && ./a.sh\"]\n", "ci/check.sh t/a.sh"},
+		{"composer check", "{\"scripts\": {\n\"check\": [\"ci/check.sh\", \"sh ci/lint.sh\"]}}\n", "ci/check.sh ci/lint.sh"},
 		{"just check", "run := 'ci/check.sh'\ncheck:\n  {{run}} x\n", "ci/check.sh"},
 		{"just check", "import? 'm.just'\n", "ci/lint.sh m.just"},
 		{"just m::check", "mod m\n", "ci/lint.sh m.just"},
@@ -102,7 +107,8 @@ func TestInTurnByValues(t *testing.T) {
 		{"ci/gate.sh", `for f in t/*.sh src/*; do shellcheck "$f"; cat $f; [ -x "$f" ] && echo $f; done`, ""},
 		{"ci/gate.sh", `for f in src/*.py; do mytool "$f"; done`, ""},
 	} {
-		script := map[string]string{"make": "Makefile", "just": "justfile", "npm": "package.json", "npx": "package.json"}[strings.Fields(c.command)[0]]
+		script := map[string]string{"make": "Makefile", "just": "justfile", "npm": "package.json", "npx": "package.json",
+			"task": "Taskfile.yml", "tox": "tox.ini", "pre-commit": ".pre-commit-config.yaml", "mise": "mise.toml", "composer": "composer.json"}[strings.Fields(c.command)[0]]
 		files := maps.Clone(tree)
 		files[cmp.Or(script, "ci/gate.sh")] = c.script
 		l := LawOf(&engine.Spec{Gates: []*engine.Gate{{ID: "G", Reviewer: engine.Reviewer{Run: &engine.Command{Shell: c.command}}}}},

@@ -32,7 +32,8 @@ func Words(text string) []string {
 }
 
 // TextOf returns the part of a file that a shell runs: all of a shell script; of a Makefile, justfile or package.json
-// the targets among a command's words, with those that they need; nothing of other files. If a word or a need is
+// the targets among a command's words, with those that they need; of files like Taskfile.yml the lines that may be
+// commands; nothing of other files. If a word or a need is
 // unknown ($X), or no word is a target, that is all of a Makefile or justfile. vars are the values that all Makefiles
 // and justfiles assign.
 func TextOf(file, text string, words map[string]bool, vars map[string]string) string {
@@ -46,6 +47,8 @@ func TextOf(file, text string, words map[string]bool, vars map[string]string) st
 	switch {
 	case npm:
 		all, queue = npmScripts(text), []string{"preinstall", "install", "postinstall", "prepare"}
+	case runsTasks(file):
+		return taskLines(text)
 	case blanks != "":
 		text = filled(text, vars)
 		all, queue = targets(text, blanks), []string{includes}
@@ -79,6 +82,32 @@ func TextOf(file, text string, words map[string]bool, vars map[string]string) st
 	}
 	slices.Sort(out)
 	return strings.Join(out, "")
+}
+
+// runsTasks reports whether a file of this name has commands in its lines, in YAML, TOML, JSON or INI.
+func runsTasks(file string) bool {
+	return slices.Contains(strings.Fields(`taskfile.yml taskfile.yaml taskfile.dist.yml taskfile.dist.yaml tox.ini tox.toml
+		.pre-commit-config.yaml mise.toml .mise.toml pixi.toml makefile.toml composer.json deno.json deno.jsonc`),
+		strings.ToLower(path.Base(file)))
+}
+
+// taskLines returns the lines of such a file that may be commands, without keys, quotes and brackets.
+func taskLines(text string) string {
+	value := regexp.MustCompile(`\{\{[^{}]*\}\}|\{\w+\}`) // what the program puts there
+	key := regexp.MustCompile(`^[\s{]*(?:-\s+)*(?:[\w.-]+\s*[:=](?:\s+|$))?`)
+	plain := strings.NewReplacer(`",`, ";", "',", ";", `"`, "", "'", "", "[", " ", "]", " ", ",", " ", "<<", " ")
+	var out strings.Builder
+	for line := range strings.Lines(value.ReplaceAllString(text, "$$X")) {
+		line = strings.TrimSpace(key.ReplaceAllString(plain.Replace(line), ""))
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if _, known := toolOf(words[0]); known || strings.Contains(line, "/") || slices.ContainsFunc(words, isScript) {
+			out.WriteString(line + "\n")
+		}
+	}
+	return out.String()
 }
 
 // shebang is the first line of a shell script.
