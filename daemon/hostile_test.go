@@ -155,6 +155,26 @@ func TestWhatPassedInASleepIsOpenedFirst(t *testing.T) {
 	}
 }
 
+// TestAWordThatIsNotWholeKeepsAWindowOpen: a veto that was written before the window's end, and waits to be whole, counts.
+// One that was written later keeps nothing open.
+func TestAWordThatIsNotWholeKeepsAWindowOpen(t *testing.T) {
+	b := handled(t)
+	ends := b.window().WindowEnds
+	b.now = ends.Add(time.Second)
+	b.batch(item{scan: []engine.Event{engine.Scanned{Began: ends.Add(-time.Millisecond)}}, began: b.now})
+	if q := b.run().CurrentRound("GA"); q.State != engine.OnWindow || !b.scans.left {
+		t.Errorf("the window closed over it: %+v", q)
+	}
+	b.batch(item{scan: []engine.Event{engine.Scanned{Began: ends}}, began: b.now})
+	if q := b.run().CurrentRound("GA"); q.State == engine.OnWindow {
+		t.Errorf("what was written afterwards keeps it open: %+v", q)
+	}
+	b.batch(item{began: b.now})
+	if b.scans.left {
+		t.Error("something is left for ever")
+	}
+}
+
 // TestTheInboxOfAPlainFolder: a worktree that is a plain folder of the root's checkout has an inbox
 // too.
 func TestTheInboxOfAPlainFolder(t *testing.T) {

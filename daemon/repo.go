@@ -195,7 +195,7 @@ func (r *Repo) Run(ctx context.Context) (err error) {
 		r.beat()
 		c.follow(r.resting)
 		c.wakeAt(r.nextWake())
-		if r.core.state.NeedsScan(r.opt.Now()) {
+		if !r.scans.left && r.core.state.NeedsScan(r.opt.Now()) { // else a hint or the rescan is next
 			r.scans.scan(work)
 		}
 		var ended bool

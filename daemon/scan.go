@@ -29,6 +29,7 @@ type scans struct {
 	since     time.Time       // start of the first in a series of incomplete scans
 	notBefore time.Time       // after a failed reading: none before this
 	clean     bool            // the last full scan found nothing and left nothing to look at
+	left      bool            // the last full scan left a word of a person that is not whole yet
 	moved     map[string]bool // files moved out of their inbox during a reading that may have seen them
 }
 
@@ -89,7 +90,14 @@ func (s *scans) read(ctx context.Context, in job.Inboxes) {
 // take takes what a scan saw, except files that were moved away since it began and those it
 // could not judge.
 func (s *scans) take(it item, now time.Time) {
+	whole := cmp.Or(s.since, it.began)
 	for _, ev := range it.scan {
+		if left, ok := ev.(engine.Scanned); ok {
+			if left.Began.Before(whole) {
+				whole = left.Began
+			}
+			continue
+		}
 		f, file := ev.(engine.FileSeen)
 		if file && s.moved[f.ID] {
 			continue
@@ -106,7 +114,8 @@ func (s *scans) take(it item, now time.Time) {
 		s.since = it.began // the next resumes where this one stopped; together they cover what was there then
 	}
 	if !it.part { // only a full scan can tell that a file is missing
-		s.core.take(engine.Scanned{Began: cmp.Or(s.since, it.began)}, now)
+		s.left = whole.Before(cmp.Or(s.since, it.began))
+		s.core.take(engine.Scanned{Began: whole}, now)
 		s.since = time.Time{}
 	}
 	s.reading = false

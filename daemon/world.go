@@ -17,7 +17,8 @@ import (
 //
 // Scan reads the inboxes once (with Only: just those) and returns their contents as FileSeen
 // events, in the order they count: sentinels by name, then a person's veto, fail, pass and the rest
-// by name. Incomplete files are left for the next scan. With more, some folder has more than was
+// by name. Incomplete files are left for the next scan; if one may be a person's fail or veto, the events
+// end with a Scanned of the time it was written: no window closes over it. With more, some folder has more than was
 // read: the next scan continues there.
 type World interface {
 	Carry(ctx context.Context, job job.Job, emit func(engine.Event)) engine.Event

@@ -77,6 +77,9 @@ func (x *Inbox) Scan(ctx context.Context, in job.Inboxes) (seen []engine.Event, 
 	if in.Only == nil {
 		out = append(out, x.counted()...)
 	}
+	if !s.unread.IsZero() {
+		out = append(out, engine.Scanned{Began: s.unread})
+	}
 	return out, s.more, nil
 }
 

@@ -147,7 +147,9 @@ func (b *bench) scanned(in job.Inboxes, want int) []engine.FileSeen {
 		}
 		out = nil
 		for _, ev := range evs {
-			out = append(out, ev.(engine.FileSeen))
+			if f, ok := ev.(engine.FileSeen); ok {
+				out = append(out, f)
+			}
 		}
 		return len(out) >= want
 	})

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ type scan struct {
 	settle  time.Duration
 	seen    []engine.FileSeen
 	more    bool              // some folder has more than was read
+	unread  time.Time         // of the oldest fail or veto that waits to be whole; zero = none
 	digests map[string]string // by gate's round, of this scan
 	left    map[string]int    // launch -> how many more files of its own inbox are passed on
 	rounds  map[runGate]*job.Reviewed
@@ -57,10 +59,13 @@ func (s *scan) box(ctx context.Context, b box) error {
 				s.x.opt.Watcher.Taken(b.path, f.Name)
 				continue
 			}
-			if ev, ok := s.file(ctx, b, f); ok {
-				s.seen = append(s.seen, ev)
-				s.x.opt.Watcher.Taken(b.path, f.Name)
+			ev, ok := s.file(ctx, b, f)
+			if !ok {
+				s.leave(b, ev)
+				continue
 			}
+			s.seen = append(s.seen, ev)
+			s.x.opt.Watcher.Taken(b.path, f.Name)
 		}
 		if !more {
 			break
@@ -74,6 +79,14 @@ func (s *scan) box(ctx context.Context, b box) error {
 		return err
 	}
 	return nil // only sentinels count there; they are seen later
+}
+
+// leave notes a file that waits. A person's fail or veto keeps a window open meanwhile.
+func (s *scan) leave(b box, ev engine.FileSeen) {
+	refuses := slices.Contains([]int{rankVeto, rankFail}, s.rank(ev))
+	if b.of == "" && b.place == "" && refuses && (s.unread.IsZero() || ev.Written.Before(s.unread)) {
+		s.unread = ev.Written
+	}
 }
 
 // file returns what a file is; not ok if it is incomplete or cannot be read now.
