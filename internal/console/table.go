@@ -15,6 +15,15 @@ func Clip(s string, width int) string { return cut(s, width, "…") }
 // ClipPainted is Clip for a line that has colours in it, without a mark at its end.
 func ClipPainted(s string, width int) string { return cut(s, width, "") }
 
+// ClipMiddle is Clip that keeps the end too: the ids of two runs may differ only there.
+func ClipMiddle(s string, width int) string {
+	if width <= 0 || Width(s) <= width {
+		return s
+	}
+	end := ansi.TruncateLeft(s, Width(s)-(width-1)/2, "")
+	return ansi.Truncate(s, width-1-Width(end), "") + "…" + end
+}
+
 func cut(s string, width int, mark string) string {
 	if width <= 0 {
 		return s
@@ -44,7 +53,7 @@ type Fit int
 
 // How columns fit. Where there is no terminal, every cell is whole and each row is one line.
 const (
-	Keep    Fit = iota // as wide as its cells
+	Keep    Fit = iota // as wide as its cells, else cut in their middle
 	Cut                // cut at what the other columns leave
 	Wrapped            // wrapped within what the other columns leave
 	Below              // on lines of its own below the row, unless the row has room for it
@@ -113,12 +122,14 @@ func (x Cell) painted(c *Console) string {
 	return b.String()
 }
 
-// lines returns the cell wrapped at a width, or cut at it.
-func (x Cell) lines(c *Console, width int, wrap bool) []string {
-	if x.Width() <= width {
+// lines returns the cell at a width: cut, or wrapped.
+func (x Cell) lines(c *Console, width int, fit Fit) []string {
+	switch {
+	case x.Width() <= width:
 		return []string{x.painted(c)}
-	}
-	if !wrap {
+	case fit == Keep:
+		return []string{ClipMiddle(x.painted(c), width)}
+	case fit == Cut:
 		return []string{Clip(x.painted(c), width)}
 	}
 	all := x.bare()
@@ -278,7 +289,7 @@ func (l *layout) row(c *Console, r []Cell) []string {
 		case l.width == 0:
 			lines = []string{x.painted(c)}
 		default:
-			lines = x.lines(c, l.widths[i], l.columns[i].Fit == Wrapped)
+			lines = x.lines(c, l.widths[i], l.columns[i].Fit)
 		}
 		beside = append(beside, lines)
 		deep = max(deep, len(lines))
@@ -341,7 +352,7 @@ func (l *layout) under(c *Console, r []Cell) (out []string) {
 			out[len(out)-1] += strings.Repeat(" ", columnGap) + x.painted(c)
 			left -= columnGap + width
 		default:
-			for _, line := range x.lines(c, room, l.columns[i].Fit != Cut) {
+			for _, line := range x.lines(c, room, l.columns[i].Fit) {
 				out = append(out, strings.Repeat(" ", indent)+line)
 				left = room - Width(line)
 			}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -203,6 +204,31 @@ func TestWrap(t *testing.T) {
 	} {
 		if got := strings.Join(Wrap(c.s, c.width), "|"); got != c.want {
 			t.Errorf("%q at %d: %q", c.s, c.width, got)
+		}
+	}
+}
+
+// TestClipMiddle: what is cut is as wide as asked for, and keeps its beginning and its end.
+func TestClipMiddle(t *testing.T) {
+	for _, c := range []struct {
+		s     string
+		width int
+		want  string
+	}{
+		{"payments-platform-12", 0, "payments-platform-12"}, {"payments-platform-12", 20, "payments-platform-12"},
+		{"payments-platform-12", 11, "payme…rm-12"}, {"payments-platform-12", 2, "p…"}, {"日本語日本語", 7, "日…本語"}, {"abc日本語日本語", 7, "ab…本語"},
+		{"\x1b[1mpayments-12\x1b[0m", 6, "\x1b[1mpay\x1b[0m…\x1b[1m12\x1b[0m"},
+	} {
+		if got := ClipMiddle(c.s, c.width); got != c.want {
+			t.Errorf("%q at %d: %q", c.s, c.width, got)
+		}
+	}
+	rows := &Table{Columns: []Column{{Most: 10}, {Fit: Cut}}}
+	rows.Row(Styled("payments-platform-1", Plain), Styled(strings.Repeat("words ", 20), Plain))
+	rows.Row(Styled("payments-platform-2", Plain), Styled("words", Plain))
+	for i, lines := range New(nil, nil, nil, nil).TableRows(rows, 40) {
+		if want := fmt.Sprintf("payme…rm-%d  words", i+1); !strings.HasPrefix(lines[0], want) {
+			t.Errorf("%q", lines)
 		}
 	}
 }

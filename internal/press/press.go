@@ -90,9 +90,10 @@ type Pass struct {
 	Untaken             bool   // the run goes on without the work
 }
 
-// Bounds of a part of the question, in characters.
+// Bounds of a part of the question, in characters. No id is cut: its end may tell it from another.
 const (
-	partMost    = 60
+	partMost    = 64
+	runMost     = 240
 	contentMost = 12
 )
 
@@ -108,7 +109,8 @@ func (p Pass) Question() string {
 	if p.Route != "" {
 		verb = "Decide " + part(p.Route) + " at "
 	}
-	out := fmt.Sprintf("%s%s, round %d of %s", verb, part(text.Title(p.Gate, p.GateName)), p.Round, part(p.Run))
+	out := fmt.Sprintf("%s%s, round %d of %s", verb, part(text.Title(p.Gate, p.GateName)), p.Round,
+		text.Clean(p.Run, runMost))
 	if p.Step != "" {
 		out += ": step " + part(text.Title(p.Step, p.StepName))
 	}

@@ -94,6 +94,10 @@ func TestTheQuestion(t *testing.T) {
 	if p.Route = "later"; p.Question() != "Decide later at G, round 1 of w-1: step A?" {
 		t.Errorf("%q", p.Question())
 	}
+	run, gate := strings.Repeat("r", 238)+"-2", strings.Repeat("g", 62)+"-2"
+	if p = (Pass{Run: run, Gate: gate, Round: 1, Step: gate}); p.Question() != "Pass "+gate+", round 1 of "+run+": step "+gate+"?" {
+		t.Errorf("%q", p.Question())
+	}
 	p = Pass{Run: "w-1", Gate: "G", GateName: strings.Repeat("long ", 100), Round: 1, Step: strings.Repeat("s", 500)}
 	if got := p.Question(); len(got) > 300 || strings.Contains(got, "content") || !strings.HasSuffix(got, "?") {
 		t.Errorf("%d: %q", len(got), got)

@@ -162,3 +162,18 @@ func TestATinyTerminalPassesNothing(t *testing.T) {
 		t.Errorf("%+v", s.last())
 	}
 }
+
+// TestRunsOfALongName: two runs of a workflow whose name is long are told apart in each row, and in the question
+// before a pass.
+func TestRunsOfALongName(t *testing.T) {
+	s := newSit(t, 80, 24)
+	long := strings.Repeat("payments-", 7) + "v"
+	s.repo1(true, s.run(long+"-1", human(1)), s.run(long+"-2", human(1)))
+	for _, n := range []string{"1", "2"} {
+		s.sees(`\? G review of payments-pay…ayments-v-`+n+` asks you`, `▸ payments-pay…ayments-v-`+n+` running`)
+	}
+	s.decides("jp")
+	if shows := strings.Join(strings.Fields(s.shows()), ""); !strings.Contains(shows, "PassGreview,round1of"+long+"-2:stepA") {
+		t.Errorf("the question does not name the run:\n%s", s.shows())
+	}
+}

@@ -81,7 +81,7 @@ func (m *drawing) legible(painted string) string {
 	return strings.NewReplacer("\x1b[33m", "\x1b[35m", "\x1b[1;33m", "\x1b[1;35m", "\x1b[36m", "\x1b[34m").Replace(painted)
 }
 
-func clip(s string, width int) string { return ansi.Truncate(s, width, "…") }
+func clip(s string, width int) string { return console.ClipMiddle(s, width) }
 
 func (m *drawing) rowLine(r *row, at bool) line {
 	cursor := span{console.Plain, "  "}
