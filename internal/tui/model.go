@@ -350,7 +350,7 @@ func (m *Model) seeDecided(d decided) tea.Cmd {
 	case d.err != nil:
 		m.tell(d.what + " was not accepted: " + d.err.Error())
 	case d.done.Ignored != "":
-		m.tell(d.what + " failed: " + d.done.Ignored)
+		m.tell(d.what + " did not count: " + d.done.Ignored)
 	case d.done.Void():
 		m.tell(d.what + " did not count: what was reviewed has changed since; decide again when it is checked")
 	default:

@@ -331,7 +331,7 @@ func TestADecisionOnItsWay(t *testing.T) {
 	s.soon()
 	s.types("q")
 	s.tell(decided{what: "pass of G", done: daemon.Done{Ignored: "it is at round 2"}, answer: true})
-	if _ = cmd; !s.leaving || !s.one.void || s.one.said != "pass of G failed: it is at round 2" {
+	if _ = cmd; !s.leaving || !s.one.void || s.one.said != "pass of G did not count: it is at round 2" {
 		t.Errorf("left %v, void %v: %q", s.leaving, s.one.void, s.one.said)
 	}
 }

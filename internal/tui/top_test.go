@@ -277,7 +277,7 @@ func TestWhatCameOfIt(t *testing.T) {
 	s.soon()
 	s.desk.done.Ignored = "round 1 of G was passed by ann (desktop)"
 	s.decides("p<enter>")
-	s.sees(`pass of G failed: round 1 of G was passed by ann`)
+	s.sees(`pass of G did not count: round 1 of G was passed by ann`)
 	s.desk.err = errors.New("no sluice process answers")
 	s.decides("p<enter>")
 	s.sees(`pass of G was not accepted: no sluice process answers`)
