@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,9 +46,10 @@ func passFilesOn(ctx context.Context, follows *follower) {
 func inboxHas(root string) bool {
 	dir := filepath.Join(root, ".workflow", "signals")
 	for _, pattern := range []string{"*", "*/*"} {
-		names, _ := filepath.Glob(filepath.Join(dir, pattern)) // the pattern is good
+		names, _ := fs.Glob(os.DirFS(dir), pattern) // the pattern is good
 		for _, name := range names {
-			if st, err := os.Lstat(name); err == nil && st.Mode().IsRegular() && !strings.Contains(name, "/rejected/") {
+			st, err := os.Lstat(filepath.Join(dir, name))
+			if err == nil && st.Mode().IsRegular() && !strings.HasPrefix(name, "rejected/") {
 				return true
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -330,5 +331,27 @@ func TestAFileIsPassedOnAgain(t *testing.T) {
 	a = reply{}
 	if err := json.Unmarshal(answer(ctx, raw), &a); err != nil || a.Error != "" || len(a.Done.Facts) == 0 {
 		t.Errorf("it can be read by now, and the file is answered with %+v, %v; round %+v", a, err, round())
+	}
+}
+
+// TestInboxOfAnyName: a file in the inbox is found whatever characters the root's path has.
+func TestInboxOfAnyName(t *testing.T) {
+	for _, name := range []string{"plain", "a[b]*?", "rejected"} {
+		root := filepath.Join(t.TempDir(), name)
+		inbox := filepath.Join(root, ".workflow", "signals")
+		if err := os.MkdirAll(filepath.Join(inbox, "rejected"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for file, want := range map[string]bool{"rejected/old": false, "G-veto": true} {
+			if err := os.WriteFile(filepath.Join(inbox, file), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if has := inboxHas(root); has != want {
+				t.Errorf("%s with %s: %v, want %v", name, file, has, want)
+			}
+			if err := os.Remove(filepath.Join(inbox, file)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
