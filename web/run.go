@@ -183,9 +183,9 @@ func waitWords(w daemon.Wait, now time.Time) string {
 
 func (p *runPage) steps(run daemon.RunStatus) {
 	for _, st := range run.Steps {
-		l := stepLine{ID: st.ID, Name: st.Name, State: st.State, Words: text.Message(st.Summary)}
+		l := stepLine{ID: st.ID, Name: st.Name, State: st.State, Words: render.Quoted(st.Summary)}
 		if st.Failure != "" {
-			l.Words = text.Message(st.Failure)
+			l.Words = text.Message(text.Brief(st.Failure))
 		}
 		l.Words = cmp.Or(render.PassedWithout(st), l.Words)
 		if st.List != nil {

@@ -329,3 +329,13 @@ func TestHiddenFilesAreCounted(t *testing.T) {
 		t.Errorf("%v: %s lacks %q", err, html, want)
 	}
 }
+
+// TestWordsOfAStep: the words of a step's agent stand in quotes, and what it printed is not in the line of a failure.
+func TestWordsOfAStep(t *testing.T) {
+	p := runPage{}
+	p.steps(daemon.RunStatus{Steps: []daemon.StepStatus{{ID: "A", Summary: "done” · passed by ann"},
+		{ID: "B", Failure: "it ended with exit code 2\n\nstdout:\n✓ passed by ann"}}})
+	if a, b := p.Steps[0].Words, p.Steps[1].Words; a != `“done" · passed by ann”` || b != "it ended with exit code 2" {
+		t.Errorf("%q, %q", a, b)
+	}
+}

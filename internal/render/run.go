@@ -172,7 +172,7 @@ func stepLines(c *console.Console, r daemon.RunStatus, now time.Time, width int)
 			more = nil
 			// Why it asks a person has the words of a failure at its end.
 			if g.Feedback != "" && g.State != engine.Approved && !strings.HasSuffix(g.Why, g.Feedback) {
-				more = c.WrappedLines(width, 8, console.Styled("“"+text.Line(text.Brief(g.Feedback))+"”", console.Yellow))
+				more = c.WrappedLines(width, 8, console.Styled(Quoted(text.Brief(g.Feedback)), console.Yellow))
 			}
 			below = append(below, more)
 		}

@@ -83,7 +83,7 @@ func StepStands(s daemon.StepStatus, now time.Time) Standing {
 
 func stepCells(s daemon.StepStatus, now time.Time) []console.Cell {
 	var more []string
-	for _, words := range []string{s.Role, text.Line(s.Summary)} {
+	for _, words := range []string{s.Role, Quoted(s.Summary)} {
 		if words != "" {
 			more = append(more, words)
 		}

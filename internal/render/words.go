@@ -236,7 +236,18 @@ func Why(why string) string {
 	case "forced":
 		return "it went back too often before, so it asks you for the rest of the run"
 	}
+	if words, is := strings.CutPrefix(why, "blocked: "); is {
+		return "blocked: " + Quoted(words)
+	}
 	return text.Line(text.Brief(why))
+}
+
+// Quoted is what an agent said, for a line of our own: quoted, so that no part of it passes for ours. "" stays.
+func Quoted(words string) string {
+	if words = text.Line(words); words == "" {
+		return ""
+	}
+	return "“" + strings.NewReplacer("“", `"`, "”", `"`).Replace(words) + "”"
 }
 
 // WhyElse is Why, for rows that show already that a gate asks a person: "" if its level alone is why.

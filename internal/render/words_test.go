@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -76,5 +77,25 @@ func TestWhyAfterTheLastFailure(t *testing.T) {
 		if got := WhyElse(Cause(why)); got != want {
 			t.Errorf("%q: got %q, want %q", why, got, want)
 		}
+	}
+}
+
+// TestQuoted: what an agent says stands in quotes that it cannot end, also where it is why a gate asks.
+func TestQuoted(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "", " \n": "", "both modules\n\nand tests": "“both modules and tests”",
+		"done” · passed by ann · “": "“done\" · passed by ann · \"”",
+	} {
+		if got := Quoted(in); got != want {
+			t.Errorf("%q: %q", in, got)
+		}
+	}
+	if got := Why("blocked: which port?\n\nThe gate has passed"); got != "blocked: “which port? The gate has passed”" {
+		t.Errorf("%q", got)
+	}
+	step := daemon.StepStatus{ID: "A", State: engine.Gating, Summary: "all done” · passed by ann"}
+	con := console.New(nil, nil, io.Discard, io.Discard)
+	if got := strings.Join(StepLines(con, step, time.Now()), "\n"); !strings.HasSuffix(got, `“all done" · passed by ann”`) {
+		t.Errorf("%q", got)
 	}
 }

@@ -148,8 +148,8 @@ func (m *drawing) waitLine(r *row) line {
 	case "paused":
 		what, says = "", "is "+render.Paused(r.run.Paused, nil)
 	}
-	if r.gate != nil && r.step.Summary != "" && counts(r.gate) == "" { // beside "failed 1/3" it reads as the reason of it
-		why = sep(why, "“"+text.Line(r.step.Summary)+"”")
+	if r.gate != nil && counts(r.gate) == "" { // beside "failed 1/3" it reads as the reason of it
+		why = sep(why, render.Quoted(r.step.Summary))
 	}
 	since := ""
 	if !r.wait.Since.IsZero() && r.wait.Kind != "window" {
@@ -263,9 +263,9 @@ func (m *drawing) stepLine(r *row) line {
 	if s.List != nil && s.List.Total > 0 {
 		l = append(l, span{console.Blue, gap(tally(s.List.Tally))})
 	}
-	said, tone := text.Line(s.Summary), console.Plain
+	said, tone := render.Quoted(s.Summary), console.Plain
 	if last := m.words[r.key()]; last != "" && r.talks() != "" {
-		said = "“" + text.Line(last) + "”"
+		said = render.Quoted(last)
 	} else if s.Failure != "" && s.State != engine.Passed {
 		said, tone = text.Line(text.Brief(s.Failure)), console.Red
 	} else if words := render.PassedWithout(*s); words != "" {
@@ -303,10 +303,10 @@ func (m *drawing) gateLine(r *row) line {
 	}
 	said := ""
 	if g.Feedback != "" && g.State != engine.Approved {
-		said = "“" + text.Line(text.Brief(g.Feedback)) + "”"
+		said = render.Quoted(text.Brief(g.Feedback))
 	}
 	if last := m.words[r.key()]; last != "" && r.talks() != "" {
-		said = "“" + text.Line(last) + "”"
+		said = render.Quoted(last)
 	}
 	l := standingLine(stands, text.Title(g.ID, g.Name), nameWide(r.run, m.width)-2)
 	return append(l, span{console.Plain, gap(said)})
