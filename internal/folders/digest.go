@@ -45,7 +45,7 @@ func (x *takings) Digested(ctx context.Context, j job.Job, st *engine.Step, c tr
 	r.Apart = c.Taken.Commit != "" && len(c.Outside()) == 0 &&
 		!slices.ContainsFunc(st.Criteria, func(c engine.Criterion) bool { return c.Folder })
 	if r.Digest, r.Content = c.ID(), c.With(c.Tree); r.Digest == "" {
-		r.Digest = c.Was
+		r.Digest = untaken + c.Was
 	}
 	return r
 }
@@ -77,6 +77,9 @@ func (x *ground) digest(ctx context.Context, c tree.Covered) (string, error) {
 	return layout.HexSum([]byte(strings.Join(parts, "\n"))), nil
 }
 
+// untaken begins the digest of work of which no commit was taken: the rest alone could be a commit's name.
+const untaken = "files "
+
 // DigestNow returns the current digest of a round's work. It differs if the work in the folder has
 // changed since.
 func (x *takings) DigestNow(ctx context.Context, q job.Reviewed) (string, error) {
@@ -95,8 +98,11 @@ func (x *takings) DigestNow(ctx context.Context, q job.Reviewed) (string, error)
 				"the worktree %s is gone", x.Shown(c.Top))
 		}
 	}
-	if err != nil || c.ID() == "" {
-		return now, err
+	if err != nil {
+		return "", err
+	}
+	if c.ID() == "" {
+		return untaken + now, nil
 	}
 	if now != c.Was {
 		return "changed " + now, nil
