@@ -179,7 +179,7 @@ func (f Far) hear(key string, words []Signal) (err error) {
 	_ = layout.Load(file, &had) // none, or torn: what is put there twice is taken in once
 	for _, w := range words {
 		sum := layout.HexSum(w.Data)
-		if !w.fits() || had[w.Name] == sum || had[w.Name] == "" && len(had) >= MaxSignals {
+		if !w.fits() || had[w.Name] == sum || had[w.Name] == "" && len(had) >= engine.MostRefused {
 			continue
 		}
 		failed := atomicfile.Write(filepath.Join(f.ls.PIDFile(key)+layout.InboxMark, run, w.Name), w.Data, 0o600)

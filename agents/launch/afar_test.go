@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -133,5 +134,26 @@ func TestASignalIsHeardUntilItIsWritten(t *testing.T) {
 	}
 	if err := f.hear(key, words); err != nil || !layout.IsFile(file) {
 		t.Errorf("written: %v, %v", layout.IsFile(file), err)
+	}
+}
+
+// A launch's own signal is heard after many other files, as that of a launch on this machine is.
+func TestSignalAfterManyFiles(t *testing.T) {
+	t.Parallel()
+	const key = "far-1/A#1.1"
+	ls := &Launches{Cage: &Cage{opt: CageOptions{Inboxes: &boxes{}}}}
+	ls.Layout, ls.Notes = layout.Layout{Root: t.TempDir(), State: t.TempDir()}, &health.Notes{Log: t.Logf}
+	f := Far{ls, nil}
+	f.open(key)
+	for i := range engine.MostRefused - 1 {
+		if err := f.hear(key, []Signal{{Name: fmt.Sprintf("note-%d.json", i), Data: []byte("{}")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.hear(key, []Signal{{Name: "A-done.json", Data: []byte("{}")}}); err != nil {
+		t.Fatal(err)
+	}
+	if file := filepath.Join(ls.PIDFile(key)+layout.InboxMark, "far-1", "A-done.json"); !layout.IsFile(file) {
+		t.Error("its own signal is not heard")
 	}
 }

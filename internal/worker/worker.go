@@ -215,12 +215,24 @@ func (w *Worker) folder(dir string) tree.Folder {
 // Signals returns what is in a running launch's inbox: see workers.Maker.
 func (w *Worker) Signals(s launch.Sent) []launch.Signal { return w.signals(s, false) }
 
-// signals returns the files in a launch's inboxes; of one at work only those that are whole.
+// signals returns the files in a launch's inboxes, its own signal first; of one at work only those that are whole.
 func (w *Worker) signals(s launch.Sent, ended bool) (out []launch.Signal) {
 	own := w.PIDFile(s.Key) + layout.InboxMark
 	dirs := []string{filepath.Join(own, s.Run), own}
 	if in, err := inboxIn(w.dir(s.Key), s.Run); err == nil {
 		dirs = append(dirs, in, filepath.Dir(in))
+	}
+	add := func(dir, name string) {
+		data, _, err := atomicfile.OpenRegular(dir, name, launch.MaxSignalBytes)
+		if err != nil || len(out) == launch.MaxSignals || name[0] == '.' {
+			return
+		}
+		if state, _ := strictjson.Check(data, launch.MaxSignalBytes); ended || state == strictjson.Whole {
+			out = append(out, launch.Signal{Name: name, Data: data})
+		}
+	}
+	for _, dir := range dirs {
+		add(dir, s.Signal)
 	}
 	for _, dir := range dirs {
 		f, err := atomicfile.OpenDir(dir)
@@ -230,12 +242,8 @@ func (w *Worker) signals(s launch.Sent, ended bool) (out []launch.Signal) {
 		names, _ := f.Readdirnames(4 * launch.MaxSignals) // a part is enough
 		_ = f.Close()                                     // it was only read
 		for _, name := range names {
-			data, _, err := atomicfile.OpenRegular(dir, name, launch.MaxSignalBytes)
-			if err != nil || len(out) == launch.MaxSignals || name[0] == '.' {
-				continue
-			}
-			if state, _ := strictjson.Check(data, launch.MaxSignalBytes); ended || state == strictjson.Whole {
-				out = append(out, launch.Signal{Name: name, Data: data})
+			if name != s.Signal {
+				add(dir, name)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,6 +40,37 @@ func TestNoInboxThroughALink(t *testing.T) {
 		}
 		if got := w.Signals(launch.Sent{Key: key, Run: run}); len(got) != 1 {
 			t.Errorf("%s: without the link %d are read", link, len(got))
+		}
+	}
+}
+
+// A launch's own signal comes back, however many other files are in its inbox.
+func TestOwnSignalAmongMany(t *testing.T) {
+	t.Parallel()
+	s := launch.Sent{Key: "far-1/A#1.1", Run: "far-1", Signal: "A-done.json"}
+	w := New(Options{Layout: layout.Layout{Root: t.TempDir(), State: t.TempDir()}})
+	own := w.PIDFile(s.Key) + layout.InboxMark
+	in := filepath.Join(w.dir(s.Key), layout.SignalsDir, s.Run)
+	put := func(dir, name string) {
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, name), []byte("{}"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 10 * launch.MaxSignals {
+		put(own, fmt.Sprintf("note-%d.json", i))
+		put(in, fmt.Sprintf("note-%d.json", i))
+	}
+	put(in, s.Signal)
+	for _, ended := range []bool{false, true} {
+		got := w.signals(s, ended)
+		n := 0
+		for _, x := range got {
+			if x.Name == s.Signal {
+				n++
+			}
+		}
+		if n != 1 || len(got) != launch.MaxSignals {
+			t.Errorf("ended %v: %d files, %d of them its own signal", ended, len(got), n)
 		}
 	}
 }
