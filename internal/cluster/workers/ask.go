@@ -48,11 +48,16 @@ func (d *Desk) ask(ctx context.Context, worker string, c call) (a answer, err er
 	return a, nil
 }
 
-// now returns the time of a request: later than that of the last one, whatever the clock says.
+// now returns the time of a request: later than that of the last one, whatever the clock says. Of one that
+// no worker with the time of now takes, nothing has to be later.
 func (d *Desk) now() time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.asked = later(d.asked, time.Now())
+	now := time.Now()
+	if d.asked.Sub(now) > goodFor {
+		d.asked = time.Time{}
+	}
+	d.asked = later(d.asked, now)
 	return d.asked
 }
 

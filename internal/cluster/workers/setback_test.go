@@ -48,3 +48,19 @@ func TestClockSetBackBetweenTwoStarts(t *testing.T) {
 		}
 	}
 }
+
+// The clock of who decides was a year ahead when it asked something, and is right since: workers take what
+// it asks now.
+func TestDeciderWhoseClockWasAhead(t *testing.T) {
+	t.Parallel()
+	s, m := natstest.Start(t, 1), newMaker()
+	close(m.ends)
+	b := newBench(t, s, 1)
+	b.mu.Lock()
+	b.asked = time.Now().AddDate(1, 0, 0)
+	b.mu.Unlock()
+	hire(t, s, t.TempDir(), m, 1)
+	if got := within(t, b.launches(testKey, launch.Watch{})); got.Exit.Code != 7 {
+		t.Errorf("%+v", got.Exit)
+	}
+}
