@@ -82,8 +82,8 @@ func installs(arg string) bool {
 		arg)
 }
 
-// scripts adds the arguments of an unknown program that may be its scripts, or commands with them (hyperfine 'sh a.sh').
-// An unknown one of them asks nobody.
+// scripts adds the arguments of an unknown program that may be its scripts, and those within an argument (hyperfine
+// 'sh a.sh'). An unknown one of them asks nobody.
 func (s *starts) scripts(args []string) {
 	for _, a := range args {
 		if _, value, ok := strings.Cut(a, "="); ok && strings.HasPrefix(a, "-") {
