@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"sluice/internal/text"
 )
 
 // Left is a change of the law in a checkout where people work too, which nobody has passed. A later run asks about it.
@@ -89,5 +91,5 @@ func (a *Attempt) protectWords(files []string) string {
 		words = strings.TrimPrefix(words+"; protect: an earlier run changed "+strings.Join(left, ", ")+
 			", and nobody has passed it", whyProtect+"; ")
 	}
-	return words
+	return words + text.More(max(len(files)-10, 0), "file")
 }

@@ -188,18 +188,15 @@ func (s *State) owedByRun(out []Effect, r *Run, specs Specs) []Effect {
 
 // inUse reports whether the tree still has a process of the run or, with all, of any run that may share it.
 func (s *State) inUse(r *Run, tree string, all bool) bool {
-	runs := []*Run{r}
 	if all {
-		runs = s.family(r)
+		return slices.ContainsFunc(s.family(r), func(k *Run) bool { return k.Procs.inTree(tree) })
 	}
-	return slices.ContainsFunc(runs, func(k *Run) bool { return k.Procs.inTree(tree) })
+	return r.Procs.inTree(tree)
 }
 
 // family returns the runs that may share the run's worktree: its topmost ancestor, and descendants
 // that are live or have a process.
-func (s *State) family(r *Run) []*Run {
-	return s.root(r).withKids()
-}
+func (s *State) family(r *Run) []*Run { return s.root(r).withKids() }
 
 // root returns the topmost ancestor of a run, or the run itself.
 func (s *State) root(r *Run) *Run {

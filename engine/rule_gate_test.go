@@ -111,6 +111,20 @@ func TestRule13Protect(t *testing.T) {
 	s.has(s.r().CurrentRound("ga").Why, "protect", "test/a_test.go")
 }
 
+// TestRule13ProtectOfMany: a question that does not name all changed files says how many more there are.
+func TestRule13ProtectOfMany(t *testing.T) {
+	s := begin(t, "8-semantics 13", "a question says how many more protected files there are than it names", one())
+	s.sentinel("a", StatusDone)
+	s.exit("a", Exit{})
+	var files []string
+	for n := range 12 {
+		files = append(files, fmt.Sprintf("test/%02d=1", n))
+	}
+	s.changed("t", files...)
+	why := s.r().CurrentRound("ga").Why
+	s.has(why, "test/09 (and 2 files more)")
+}
+
 // TestRule13ProtectOfABlocked: a question does not hide what the step has changed, and the pass of a person who
 // was told of it counts.
 func TestRule13ProtectOfABlocked(t *testing.T) {
