@@ -168,3 +168,24 @@ func TestSpareOfTwoLaunches(t *testing.T) {
 		}
 	}
 }
+
+// TestFoldersOfAnyName: what is looked for by a pattern is found whatever characters the repo's path has.
+func TestFoldersOfAnyName(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a[b]*?")
+	packs := filepath.Join(dir, "objects", "pack")
+	shared := filepath.Join(dir, "sharedindex.1")
+	if err := os.MkdirAll(packs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{shared, filepath.Join(packs, "p.promisor")} {
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found, err := sharedIndexes(dir); err != nil || !slices.Equal(found, []string{shared}) {
+		t.Errorf("shared parts of the index: %q %v", found, err)
+	}
+	if (&place{common: dir}).promises() == "" {
+		t.Error("it is not seen as a partial clone")
+	}
+}
