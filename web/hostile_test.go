@@ -135,7 +135,7 @@ func TestHostileTexts(t *testing.T) {
 		p.world.check = engine.CheckResult{OK: true, Digest: "d", Protected: []string{s}}
 		p.world.judge = engine.Judgement{Outcome: engine.OutcomePass, Feedback: s, Findings: hostileFindings(s), Read: s}
 		p.world.mu.Unlock()
-		run := p.run(hostileSpec, "topic", s)
+		run := p.run(hostileSpec, "topic", strings.ReplaceAll(s, "\x00", "")) // which the daemon refuses
 		if d, err := p.client.Do(t.Context(), engine.NoteGiven{Run: run, Text: s}, via); err != nil {
 			t.Logf("a note was not taken: %+v %v", d, err)
 		}

@@ -213,9 +213,10 @@ func (s *Server) post(mux *http.ServeMux, pattern string, do func(*http.Request)
 				Advice: fmt.Sprintf("a form may have at most %d KiB", bodyMost>>10)})
 			return
 		}
+		typed := strings.NewReplacer("\r\n", "\n", "\x00", "") // a browser ends lines so; no text has NUL
 		for _, values := range r.PostForm {
 			for i, s := range values {
-				values[i] = strings.ReplaceAll(s, "\r\n", "\n") // as a browser ends lines
+				values[i] = typed.Replace(s)
 			}
 		}
 		to, v, err := do(r)
