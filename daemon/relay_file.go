@@ -3,13 +3,13 @@ package daemon
 import (
 	"cmp"
 	"context"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 	"sluice/internal/job"
 	"sluice/internal/text"
 	"sluice/journal"
@@ -46,10 +46,10 @@ func passFilesOn(ctx context.Context, follows *follower) {
 func inboxHas(root string) bool {
 	dir := filepath.Join(root, ".workflow", "signals")
 	for _, pattern := range []string{"*", "*/*"} {
-		names, _ := fs.Glob(os.DirFS(dir), pattern) // the pattern is good
-		for _, name := range names {
-			st, err := os.Lstat(filepath.Join(dir, name))
-			if err == nil && st.Mode().IsRegular() && !strings.HasPrefix(name, "rejected/") {
+		files, _ := atomicfile.Glob(dir, pattern) // the pattern is good
+		for _, f := range files {
+			st, err := os.Lstat(f)
+			if err == nil && st.Mode().IsRegular() && filepath.Dir(f) != filepath.Join(dir, "rejected") {
 				return true
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"sluice/agents/sandbox"
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 	"sluice/internal/job"
 	"sluice/internal/layout"
 	"sluice/internal/settings"
@@ -101,7 +102,7 @@ func markOpen(file, mark, why string) error {
 // recallOpen reads what was not held when this repo was last served.
 func (x *Cage) recallOpen() error {
 	launches := filepath.Join(x.State, layout.LaunchesDir)
-	marks, err := filepath.Glob(filepath.Join(layout.GlobSafe(launches), "*", "*"+layout.OpenMark))
+	marks, err := atomicfile.Glob(launches, "*/*"+layout.OpenMark)
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (x *Cage) recallOpen() error {
 		}
 		x.opt.Unheld.add(pid, filepath.ToSlash(key)+": "+layout.WhyExposed(m, "it runs outside the sandbox"))
 	}
-	files, err := filepath.Glob(filepath.Join(layout.GlobSafe(x.State), layout.AttemptsDir, "*", layout.ExposedName))
+	files, err := atomicfile.Glob(filepath.Join(x.State, layout.AttemptsDir), "*/"+layout.ExposedName)
 	if err != nil {
 		return err
 	}

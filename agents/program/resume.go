@@ -1,8 +1,9 @@
 package program
 
 import (
+	"io/fs"
+	"os"
 	"path/filepath"
-	"strings"
 )
 
 // Resume returns the command that opens a conversation for a person in a terminal, or nil.
@@ -20,18 +21,9 @@ func Transcript(format, home, session string) string {
 	if kept == nil {
 		return ""
 	}
-	found, err := filepath.Glob(filepath.Join(globSafe(home), kept(session)))
+	found, err := fs.Glob(os.DirFS(home), kept(session))
 	if err != nil || len(found) != 1 {
 		return ""
 	}
-	rel, err := filepath.Rel(home, found[0])
-	if err != nil {
-		return ""
-	}
-	return rel
-}
-
-// globSafe returns a pattern that matches only the path.
-func globSafe(path string) string {
-	return strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `\`, `\\`).Replace(path)
+	return filepath.FromSlash(found[0])
 }

@@ -161,7 +161,7 @@ func (c *Checkouts) sweep() error {
 		return nil
 	}
 	c.swept = true
-	left, err := filepath.Glob(filepath.Join(c.opt.Dir, goneMark+"*"))
+	left, err := atomicfile.Glob(c.opt.Dir, goneMark+"*")
 	for _, dir := range left {
 		err = errors.Join(err, remove(dir))
 	}

@@ -115,16 +115,7 @@ func (r *place) sideFiles(files map[string][]byte, gitDir string, ignore []strin
 
 // sharedIndexes returns the files with the shared part of a split index; none if it is not split.
 func sharedIndexes(gitDir string) ([]string, error) {
-	return below(gitDir, "sharedindex.*")
-}
-
-// below returns the paths in a folder that match a pattern. The folder's own path may have any characters.
-func below(dir, pattern string) ([]string, error) {
-	found, err := fs.Glob(os.DirFS(dir), pattern)
-	for i, name := range found {
-		found[i] = filepath.Join(dir, name)
-	}
-	return found, err
+	return atomicfile.Glob(gitDir, "sharedindex.*")
 }
 
 // copyIndex copies a checkout's index, including the shared part of a split one.

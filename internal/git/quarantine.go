@@ -71,7 +71,7 @@ func (q *Quarantine) Take(ctx context.Context, pack io.Reader, most int64) error
 
 // promises names the remote that promises missing objects to a partial clone; "" for other repos.
 func (r *place) promises() string {
-	found, err := below(filepath.Join(r.common, "objects", "pack"), "*.promisor")
+	found, err := atomicfile.Glob(filepath.Join(r.common, "objects", "pack"), "*.promisor")
 	if err != nil || len(found) == 0 {
 		return ""
 	}
@@ -165,7 +165,7 @@ func (r *Repo) gather(ctx context.Context) {
 	}
 	defer r.gathering.Unlock()
 	packs := filepath.Join(r.common, "objects", "pack")
-	found, err := below(packs, "*.pack")
+	found, err := atomicfile.Glob(packs, "*.pack")
 	if err != nil || len(found) < max(r.gatherAt, packsMost) || r.promises() != "" {
 		return // a partial clone's packs are of two kinds
 	}
@@ -176,7 +176,7 @@ func (r *Repo) gather(ctx context.Context) {
 		}
 	}
 	if _, err = r.shadow(context.WithoutCancel(ctx), c); err == nil {
-		found, err = below(packs, "*.pack")
+		found, err = atomicfile.Glob(packs, "*.pack")
 	}
 	if r.gatherAt = len(found) + packsMost; err != nil {
 		r.gatherAt = math.MaxInt

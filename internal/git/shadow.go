@@ -69,7 +69,7 @@ func (r *shadowGit) makeShadow(ctx context.Context) error {
 		return err
 	}
 	for _, pattern := range []string{indexName + "/*.lock", listMark + "*", "rules-*", "beside-*", "exclude-*"} {
-		left, err := below(r.scratch, pattern)
+		left, err := atomicfile.Glob(r.scratch, pattern)
 		for _, l := range left { // by a killed process: the scratch folder has one user at a time
 			err = errors.Join(err, os.RemoveAll(l))
 		}

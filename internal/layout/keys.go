@@ -153,8 +153,3 @@ const TaskName = "task.json"
 
 // ReplyFile is the file with a launch's reply if no answer or verdict could be read from it.
 const ReplyFile = "reply.txt"
-
-// GlobSafe returns the pattern that stands for a path alone.
-func GlobSafe(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
-}

@@ -12,6 +12,7 @@ import (
 	"sluice/agents"
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 	"sluice/internal/fault"
 	"sluice/internal/ids"
 	"sluice/internal/layout"
@@ -34,7 +35,7 @@ func NewestOutput(root string, runs []string, id string, working map[string]bool
 	for _, run := range runs {
 		for _, glob := range []string{pattern, filepath.Join(pattern, againPrefix+"*")} {
 			folder := filepath.Join(root, filepath.FromSlash(layout.RunsDir), filepath.FromSlash(run))
-			found, err := filepath.Glob(filepath.Join(layout.GlobSafe(folder), glob))
+			found, err := atomicfile.Glob(folder, glob)
 			if err != nil {
 				return "", err
 			}

@@ -3,12 +3,12 @@ package show
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"sluice/daemon"
 	"sluice/engine"
+	"sluice/internal/atomicfile"
 	"sluice/internal/console"
 	"sluice/internal/git"
 	"sluice/internal/land"
@@ -146,7 +146,7 @@ func noteUnserved(con *console.Console, root, dir string) {
 func inboxFiles(root string) (names []string) {
 	inbox := layout.InboxOf(root)
 	for _, below := range []string{"[^.]*", "*/[^.]*"} {
-		files, _ := filepath.Glob(filepath.Join(layout.GlobSafe(inbox), below))
+		files, _ := atomicfile.Glob(inbox, below)
 		for _, f := range files {
 			name, _ := layout.Rel(inbox, f)
 			if info, err := os.Lstat(f); err == nil && info.Mode().IsRegular() && !strings.HasPrefix(name, "rejected/") {

@@ -107,8 +107,7 @@ func (w *Work) made(root string, work daemon.Work) (own did, err error) {
 		return did{}, err
 	}
 	for _, run := range append(slices.DeleteFunc(s.Runs, func(run string) bool { return run == root }), root) {
-		files, err := filepath.Glob(filepath.Join(layout.GlobSafe(w.opt.State), layout.AttemptsDir, layout.PathElement(run),
-			"*.files"))
+		files, err := atomicfile.Glob(filepath.Join(w.opt.State, layout.AttemptsDir, layout.PathElement(run)), "*.files")
 		if err != nil {
 			return did{}, err
 		}
