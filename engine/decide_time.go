@@ -87,7 +87,7 @@ func (d *running) tickProcs(r *Run) {
 		if p.Stop != "" || !r.wanted(p) {
 			continue
 		}
-		at, why := p.Deadline, "timeout"
+		at, why := p.Deadline, "timeout" // of a check or hook
 		if of := r.clock(p.Key); of != nil {
 			at = *of
 		} else if p.Kind == ProcStep {

@@ -7,7 +7,7 @@ type Holder struct {
 	Paused          bool // the run is paused
 }
 
-// Taken is what is unavailable now, by worktree (Attempt.Tree).
+// Taken is what is unavailable now: worktrees (Attempt.Tree) and slots.
 type Taken struct {
 	holds map[string]claim // in use
 	next  map[string]claim // reserved for a successor: no other step may start
@@ -46,9 +46,6 @@ func (t Taken) Holder(tree string) (h Holder, ok bool) {
 		return h, false
 	case c.p != nil:
 		h = Holder{Step: c.p.Step, Gate: c.p.Gate}
-		if q := c.r.CurrentRound(c.p.Gate); q != nil {
-			h.Step = q.Step
-		}
 	default:
 		h.Step = c.a.step
 		if q := c.r.roundOver(c.a); q != nil && q.State == OnReview {

@@ -41,7 +41,7 @@ func over() map[string]int {
 		// 200 of them for the forge: its reviews, whose wait holds nothing, its people, the end by a merge.
 		// 1,008 for what starts runs by itself: which firing counts, once and for ever, is the engine's law.
 		// 130 for changes of the law that an earlier run left in a checkout: who passed them is in its facts alone.
-		"lines of engine":         12542,
+		"lines of engine":         12538,
 		"functions over 60 lines": 2,
 	}
 }
