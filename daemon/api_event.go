@@ -167,8 +167,8 @@ func (n *intake) signed(ev *engine.Answered, by engine.Actor) {
 	ev.By = by
 }
 
-// answered adds the round that a person's answer is about, its trust level if it names no run, and, unless
-// it fails or vetoes, the digest of what is there now.
+// answered completes a person's answer: its round, its trust level if it names no run, and the current digest
+// unless it is a fail or a veto.
 func (n *intake) answered(ctx context.Context, ev engine.Answered) (engine.Event, error) {
 	var over []job.Reviewed
 	var only []job.Place // nil: it may be for any run

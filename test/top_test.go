@@ -222,7 +222,7 @@ func TestTopTellsTheSecond(t *testing.T) {
 	}
 	one.types("Enter")
 	two.types("Enter")
-	for _, win := range []*terminalWindow{one, two} { // who comes late is told when the key is pressed, or before
+	for _, win := range []*terminalWindow{one, two} { // the second learns of the pass at its key press, or before
 		win.sees(`^pass of G: taken in|G was decided already|pass of G did not count|G is passed by now`)
 	}
 	var both string

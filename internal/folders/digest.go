@@ -77,7 +77,7 @@ func (x *ground) digest(ctx context.Context, c tree.Covered) (string, error) {
 	return layout.HexSum([]byte(strings.Join(parts, "\n"))), nil
 }
 
-// untaken begins the digest of work of which no commit was taken: the rest alone could be a commit's name.
+// untaken is the prefix of the digest of work without a commit. A bare hash would look like a commit.
 const untaken = "files "
 
 // DigestNow returns the current digest of a round's work. It differs if the work in the folder has

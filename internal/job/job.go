@@ -53,7 +53,7 @@ func (j *Job) Offers(st *engine.Step) bool { return st.Offered() && len(j.RunInf
 // Checks reports whether the step's work is checked, and so taken.
 func (j *Job) Checks(st *engine.Step) bool { return j.Spec.Checks(st, j.RunInfo.Workspace != "") }
 
-// ChecksAny reports whether any step's work is checked, of the run or of one above it.
+// ChecksAny reports whether any step's work may be checked: of the run, or of one above a child run.
 func (j *Job) ChecksAny() bool {
 	return j.RunInfo.Child != nil || slices.ContainsFunc(j.Spec.Steps, j.Checks)
 }

@@ -141,9 +141,10 @@ func alternatives(text []rune) int {
 			return 0
 		}
 		several = several || r == ',' || r == '.' && text[i-1] == '.'
-		if depth == 0 && several {
-			return i + 1
-		} else if depth == 0 {
+		if depth == 0 {
+			if several {
+				return i + 1
+			}
 			return 0
 		}
 	}

@@ -33,9 +33,8 @@ func Words(text string) []string {
 
 // TextOf returns the part of a file that a shell runs: all of a shell script; of a Makefile, justfile or package.json
 // the targets among a command's words, with those that they need; of files like Taskfile.yml the lines that may be
-// commands; nothing of other files. If a word or a need is
-// unknown ($X), or no word is a target, that is all of a Makefile or justfile. vars are the values that all Makefiles
-// and justfiles assign.
+// commands; nothing of other files. If a word or a need is unknown ($X), or no word is a target, that is all of a
+// Makefile or justfile. vars are the values that all Makefiles and justfiles assign.
 func TextOf(file, text string, words map[string]bool, vars map[string]string) string {
 	if first, _, _ := strings.Cut(text, "\n"); path.Ext(file) == ".sh" || shebang().MatchString(first) {
 		return text

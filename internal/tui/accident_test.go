@@ -163,8 +163,7 @@ func TestATinyTerminalPassesNothing(t *testing.T) {
 	}
 }
 
-// TestRunsOfALongName: two runs of a workflow whose name is long are told apart in each row, and in the question
-// before a pass.
+// TestRunsOfALongName: the rows and the question before a pass distinguish two runs of a workflow with a long name.
 func TestRunsOfALongName(t *testing.T) {
 	s := newSit(t, 80, 24)
 	long := strings.Repeat("payments-", 7) + "v"

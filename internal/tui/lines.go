@@ -81,8 +81,6 @@ func (m *drawing) legible(painted string) string {
 	return strings.NewReplacer("\x1b[33m", "\x1b[35m", "\x1b[1;33m", "\x1b[1;35m", "\x1b[36m", "\x1b[34m").Replace(painted)
 }
 
-func clip(s string, width int) string { return console.ClipMiddle(s, width) }
-
 func (m *drawing) rowLine(r *row, at bool) line {
 	cursor := span{console.Plain, "  "}
 	if at {
@@ -169,14 +167,14 @@ func (m *drawing) waitLine(r *row) line {
 	}
 	l := line{{style, sign + " "}}
 	if what != "" {
-		l = append(l, span{console.Bold, clip(what, titleMost) + " "})
+		l = append(l, span{console.Bold, console.ClipMiddle(what, titleMost) + " "})
 	}
 	if m.one == nil || m.one.id != r.run.ID {
 		of := ""
 		if what != "" {
 			of = "of "
 		}
-		l = append(l, span{console.Plain, of + clip(text.Line(r.run.ID), idMost) + " "})
+		l = append(l, span{console.Plain, of + console.ClipMiddle(text.Line(r.run.ID), idMost) + " "})
 	}
 	return append(l, span{style, says}, span{console.Dim, gap(sep(append([]string{since}, append(parts, why)...)...))})
 }
@@ -222,7 +220,8 @@ func (m *drawing) runLine(r *daemon.RunStatus) line {
 	if unpassed != "" && rest != "" {
 		unpassed += " · "
 	}
-	return line{{style, sign + " "}, {console.Bold, console.Pad(clip(text.Line(r.ID), idMost), idLeast) + " "},
+	id := console.ClipMiddle(text.Line(r.ID), idMost)
+	return line{{style, sign + " "}, {console.Bold, console.Pad(id, idLeast) + " "},
 		{style, console.Pad(state, stateWide)},
 		{console.Plain, console.Pad(render.ProgressMark(*r), 6)}, {console.Dim, console.Pad(took, 9) + " "},
 		{console.Plain, spent(r)}, {console.Yellow, unpassed}, {console.Dim, rest}}
@@ -314,7 +313,7 @@ func (m *drawing) gateLine(r *row) line {
 
 // standingLine returns how a step or a gate stands, its name so wide.
 func standingLine(s render.Standing, name string, wide int) line {
-	return line{{s.Style, s.Sign + " "}, {console.Plain, console.Pad(clip(name, titleMost), wide) + " "},
+	return line{{s.Style, s.Sign + " "}, {console.Plain, console.Pad(console.ClipMiddle(name, titleMost), wide) + " "},
 		{s.Style, console.Pad(s.State, stateWide)}, {console.Dim, sep(s.Parts...)}}
 }
 

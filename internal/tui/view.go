@@ -175,7 +175,7 @@ func (m *drawing) pageLines(room int) []string {
 		if p.tails {
 			text = "no output yet"
 		}
-		return []string{m.paint(console.Dim, clip(text, m.width))}
+		return []string{m.paint(console.Dim, console.ClipMiddle(text, m.width))}
 	}
 	lines := slices.Clone(p.wrapped[p.top:min(p.top+room, len(p.wrapped))])
 	for i, l := range lines {
