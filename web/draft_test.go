@@ -152,10 +152,13 @@ func TestRefusedDrafts(t *testing.T) {
 		t.Errorf("kept is %v", got)
 	}
 	for what, text := range map[string]string{"more than a finding has": strings.Repeat("a", findings.MaxText+1),
-		"without end": strings.Repeat("a", draftMost), "not to be sent": "a\x00b"} {
+		"without end": strings.Repeat("a", draftMost)} {
 		if code := p.comment(run, "a", "1", text); code != 409 || len(p.drafted(run, 1)) != 0 {
 			t.Errorf("a comment that is %s: %d", what, code)
 		}
+	}
+	if code := p.comment(run, "a", "1", "a\x00b"); code != 303 || p.drafted(run, 1)[0].Text != "ab" {
+		t.Errorf("a comment with NUL: %d %v", code, p.drafted(run, 1))
 	}
 	for i := range findings.Max {
 		if code := p.comment(run, "a", fmt.Sprint(i+1), "x"); code != 303 {
