@@ -21,9 +21,12 @@ const (
 	maxName = 255
 )
 
-// Move is MoveUnsynced, and has both folders synced.
+// Move renames src to dst and never overwrites: where dst is taken it becomes dst with a number before its ending
+// (x-done.2.json). It makes dst's folder, returns the name that src has now, and syncs both folders. A link is moved,
+// not followed. Between file systems a regular file is copied, synced and then removed, and a link made again; anything
+// else is an error there.
 func Move(src, dst string) (string, error) {
-	name, err := MoveUnsynced(src, dst)
+	name, err := move(src, dst, func(dst string) error { return renameNew(src, dst) })
 	if err != nil {
 		return "", err
 	}
@@ -33,12 +36,21 @@ func Move(src, dst string) (string, error) {
 	return name, nil
 }
 
-// MoveUnsynced renames src to dst and never overwrites: where dst is taken it becomes dst with a number before
-// its ending (x-done.2.json). It makes dst's folder and returns the name that src has now. A power cut may undo
-// it. A link is moved, not followed. Between file systems a regular file is copied, synced and then removed, and
-// a link made again; anything else is an error there.
-func MoveUnsynced(src, dst string) (string, error) {
-	first := moveTo(src, dst)
+// MoveFrom is Move for the file name in dir, a folder at or below base, and syncs nothing: a power cut may undo it. A
+// link between base and dir leads nowhere (fs.ErrNotExist), whoever swaps it in and when. Where the system or the file
+// system does not know how (macOS, before Linux 5.6, NFS), and between file systems, dir is only looked at before.
+func MoveFrom(base, dir, name, dst string) (string, error) {
+	rename, done, err := renameFrom(base, dir, name)
+	if err != nil {
+		return "", err
+	}
+	to, err := move(filepath.Join(dir, name), dst, rename)
+	return to, errors.Join(err, done())
+}
+
+// move renames src, by a function that never overwrites.
+func move(src, dst string, rename func(dst string) error) (string, error) {
+	first := moveTo(src, dst, rename)
 	if errors.Is(first, fs.ErrNotExist) {
 		if _, err := os.Lstat(src); err != nil {
 			return "", fmt.Errorf("move %s: %w", src, err)
@@ -46,7 +58,7 @@ func MoveUnsynced(src, dst string) (string, error) {
 		if err := os.MkdirAll(filepath.Dir(dst), dirPerm); err != nil {
 			return "", fmt.Errorf("move %s: %w", src, err)
 		}
-		first = moveTo(src, dst)
+		first = moveTo(src, dst, rename)
 	}
 	taken := func(n int) bool {
 		_, err := os.Lstat(numbered(dst, n))
@@ -56,7 +68,7 @@ func MoveUnsynced(src, dst string) (string, error) {
 		name, err := dst, first
 		if n > 1 {
 			name = numbered(dst, n)
-			err = moveTo(src, name)
+			err = moveTo(src, name, rename)
 		}
 		if errors.Is(err, fs.ErrExist) {
 			continue
@@ -117,8 +129,8 @@ func CutName(name string, ending int) string {
 	return name[:cut]
 }
 
-func moveTo(src, dst string) error {
-	err := renameNew(src, dst)
+func moveTo(src, dst string, rename func(dst string) error) error {
+	err := rename(dst)
 	if err == nil || !isCrossDevice(err) {
 		return err
 	}

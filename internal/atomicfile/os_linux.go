@@ -12,17 +12,53 @@ import (
 )
 
 // renameNew renames src to dst and fails with fs.ErrExist where dst is there.
-func renameNew(src, dst string) error {
-	err := renameat2("rename", src, dst, unix.RENAME_NOREPLACE)
+func renameNew(src, dst string) error { return renameNewAt(unix.AT_FDCWD, src, src, dst) }
+
+// renameNewAt renames the file name in an open folder, whose path was src.
+func renameNewAt(at int, name, src, dst string) error {
+	err := renameat2("rename", at, name, dst, unix.RENAME_NOREPLACE)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return renameByLink(src, dst)
 	}
 	return err
 }
 
+// renameFrom opens dir, through no link below base, and returns a renameNew of a file in what was opened, for use until
+// done is called.
+func renameFrom(base, dir, name string) (rename func(dst string) error, done func() error, err error) {
+	src := filepath.Join(dir, name)
+	fd, err := folderBelow(base, dir)
+	switch {
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM): // as for openBeneath
+		return func(dst string) error { return renameNew(src, dst) }, func() error { return nil }, nil
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
+		return nil, nil, &fs.PathError{Op: "open", Path: dir, Err: fs.ErrNotExist}
+	case err != nil:
+		return nil, nil, &fs.PathError{Op: "open", Path: dir, Err: err}
+	}
+	return func(dst string) error { return renameNewAt(fd, name, src, dst) }, func() error { return closeFd(fd) }, nil
+}
+
+// folderBelow opens a folder at or below base, with no link on the way from there.
+func folderBelow(base, dir string) (int, error) {
+	rel, err := filepath.Rel(base, dir)
+	if err != nil {
+		return -1, err
+	}
+	b, err := openFd(base, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return -1, err
+	}
+	fd, err := openat2(b, rel, unix.O_PATH|unix.O_DIRECTORY, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_BENEATH)
+	if e := closeFd(b); e != nil && err == nil {
+		return -1, errors.Join(e, closeFd(fd))
+	}
+	return fd, err
+}
+
 // renameat2 returns errors.ErrUnsupported where old kernels, NFS and some FUSE file systems do not know the flag.
-func renameat2(op, from, to string, flag uint) error {
-	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, flag)
+func renameat2(op string, at int, from, to string, flag uint) error {
+	err := unix.Renameat2(at, from, unix.AT_FDCWD, to, flag)
 	switch {
 	case err == nil:
 		return nil
@@ -133,4 +169,6 @@ func MkdirPlain(dir string, perm fs.FileMode) bool {
 }
 
 // exchange gives each of two files the other's name, in one step; errors.ErrUnsupported where that is not known.
-func exchange(a, b string) error { return renameat2("exchange", a, b, unix.RENAME_EXCHANGE) }
+func exchange(a, b string) error {
+	return renameat2("exchange", unix.AT_FDCWD, a, b, unix.RENAME_EXCHANGE)
+}

@@ -12,6 +12,11 @@ import (
 
 func renameNew(src, dst string) error { return renameByLink(src, dst) }
 
+// renameFrom follows links on the way to dir, as openBeneath.
+func renameFrom(_, dir, name string) (rename func(dst string) error, done func() error, err error) {
+	return func(dst string) error { return renameNew(filepath.Join(dir, name), dst) }, func() error { return nil }, nil
+}
+
 // openBeneath refuses a link at the end of name. A link in its middle is followed here: this system has
 // no openat2.
 func openBeneath(dir, name string) (int, error) {

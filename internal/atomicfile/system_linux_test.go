@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -154,6 +155,60 @@ func TestOpenRegularSwapRace(t *testing.T) {
 	wg.Wait()
 	if mine == 0 || refused == 0 {
 		t.Errorf("no race: %d read, %d refused", mine, refused)
+	}
+}
+
+// A folder that is swapped for a link while files are moved out of it has no file of another folder moved.
+func TestMoveFromSwapRace(t *testing.T) {
+	const files = 2000
+	base, outside := t.TempDir(), t.TempDir()
+	in, link, to := filepath.Join(base, "in"), filepath.Join(base, "link"), filepath.Join(base, "to", "x")
+	must(t, os.Mkdir(in, 0o700))
+	must(t, os.Symlink(outside, link))
+	for i := range files {
+		for _, dir := range []string{in, outside} {
+			must(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), nil, 0o600))
+		}
+	}
+	if _, err := MoveFrom(base, link, "0", to); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("from behind a link: %v", err)
+	}
+	stop, began := make(chan struct{}), make(chan struct{})
+	begin := sync.OnceFunc(func() { close(began) })
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer begin()
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if err := exchange(in, link); err != nil {
+				t.Error(err)
+				return
+			}
+			begin()
+		}
+	})
+	<-began
+	moved, refused := 0, 0
+	for i := range files {
+		switch _, err := MoveFrom(base, in, fmt.Sprint(i), to); {
+		case err == nil:
+			moved++
+		case errors.Is(err, fs.ErrNotExist):
+			refused++
+		default:
+			t.Error(err)
+		}
+	}
+	close(stop)
+	wg.Wait()
+	left, err := os.ReadDir(outside)
+	must(t, err)
+	if moved == 0 || refused == 0 || len(left) != files {
+		t.Errorf("%d moved, %d refused; %d of %d files of the other folder are left", moved, refused, len(left), files)
 	}
 }
 

@@ -36,3 +36,21 @@ func TestNoInboxBehindALink(t *testing.T) {
 		t.Errorf("inboxes: %v", dirs)
 	}
 }
+
+// TestNoMoveFromBehindALink: a file that was taken in is not moved away from behind a link that an agent has put in the
+// place of the folder since.
+func TestNoMoveFromBehindALink(t *testing.T) {
+	b := newBench(t)
+	outside := realPath(t, t.TempDir())
+	b.sh("mkdir -p " + outside + "/signals .workflow/signals tree && echo mine >" + outside + "/signals/x && ln " + outside +
+		"/signals/x .workflow/signals/x")
+	m := b.taken(".workflow/signals/x")
+	m.Place, m.Why = b.path("tree"), "nothing waits for it"
+	b.sh("ln -s " + outside + " tree/.workflow")
+	if ev := b.move(m); ev.To != "" {
+		t.Errorf("moved to %s", ev.To)
+	}
+	if b.get("tree/.workflow/signals/x") != "mine\n" {
+		t.Error("it was moved")
+	}
+}

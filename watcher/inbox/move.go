@@ -83,12 +83,12 @@ func (x *Inbox) moved(m *engine.Move) (string, error) {
 	if !plainName(m.Name) || m.Dir != "" && !ids.ValidRun(m.Dir) {
 		return "", errGone
 	}
-	dir, to := x.Signals(), filepath.Join(x.Signals(), rejected, m.Name)
+	base, dir, to := x.Root, x.Signals(), filepath.Join(x.Signals(), rejected, m.Name)
 	switch {
 	case m.Of != "":
-		dir = x.PIDFile(m.Of) + layout.InboxMark
+		base, dir = x.State, x.PIDFile(m.Of)+layout.InboxMark
 	case m.Place != "":
-		dir = x.inboxOf(m)
+		base, dir = x.TreeDir(m.Place), x.inboxOf(m)
 	}
 	dir = filepath.Join(dir, m.Dir)
 	if m.Run != "" {
@@ -129,7 +129,7 @@ func (x *Inbox) moved(m *engine.Move) (string, error) {
 	}
 	// Not synced: if a power cut restores the file, it is seen again and is too old for what waits
 	// then.
-	if to, err = atomicfile.MoveUnsynced(filepath.Join(dir, m.Name), to); err != nil {
+	if to, err = atomicfile.MoveFrom(base, dir, m.Name, to); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return "", errGone
 		}
