@@ -67,6 +67,7 @@ type Worker struct {
 	Draining bool           `json:"draining,omitempty"` // it finishes what it has, and takes nothing new
 	Launches []WorkerLaunch `json:"launches,omitempty"`
 	Foreign  string         `json:"foreign,omitempty"` // why it is sent nothing: its release speaks to other ones
+	Twin     string         `json:"twin,omitempty"`    // the machine of another worker with its id; it is sent nothing
 	Stalled  string         `json:"stalled,omitempty"` // what its results and orders wait for; "": none waits
 }
 

@@ -41,7 +41,7 @@ func (l leading) Report() daemon.Cluster {
 	r.Stalled = cmp.Or(r.Stalled, l.packs.Stalled())
 	for _, b := range l.desk.Workers() {
 		w := daemon.Worker{ID: b.Worker, Name: b.Name, Version: b.Version, Labels: b.Labels, Slots: b.Slots, Since: b.Since,
-			Draining: b.Draining, Foreign: b.Foreign, Stalled: b.Stalled}
+			Draining: b.Draining, Foreign: b.Foreign, Twin: b.Twin, Stalled: b.Stalled}
 		for _, d := range b.Launches {
 			w.Launches = append(w.Launches, daemon.WorkerLaunch{Key: d.Key, Since: d.Since, Ended: d.Ended})
 		}

@@ -46,6 +46,11 @@ func Workers(con *console.Console, c *daemon.Cluster) error {
 			con.PrintWrapped(2, console.Styled(fmt.Sprintf("gets no steps: %s (its release: %s)", w.Foreign,
 				cmp.Or(text.Line(w.Version), "unknown")), console.Yellow))
 		}
+		if w.Twin != "" {
+			con.PrintWrapped(2, console.Styled(fmt.Sprintf("gets no steps: another worker, on %s, has its id, as a clone of "+
+				"its machine has: stop one, remove the folder worker from its repo's state folder, and start it again",
+				text.Line(w.Twin)), console.Yellow))
+		}
 		if w.Stalled != "" {
 			con.PrintWrapped(2, console.Styled("waits, to store a result or to read an order: "+text.Message(w.Stalled),
 				console.Yellow))

@@ -115,7 +115,7 @@ func (d *Desk) look(ctx context.Context, x *waiting, w launch.Watch) error {
 	switch {
 	case x.Stopped && !doing.Ended: // the order would begin one that has not arrived
 		a, err = d.ask(ctx, x.Worker, call{Do: doStop, Key: key})
-	case !x.Taken || !has && beat.Worker != "": // a repeat is answered with what it knows
+	case !x.Taken || !has && beat.Worker != "" && beat.Twin == "": // a repeat is answered with what it knows
 		a, err = d.ask(ctx, x.Worker, x.order())
 	case doing.Ended, doing.Words != x.words, time.Since(x.valid) > d.silence()/2:
 		// Where the worker's clock was set back, none of its heartbeats counts.
@@ -123,7 +123,7 @@ func (d *Desk) look(ctx context.Context, x *waiting, w launch.Watch) error {
 	default:
 		return nil
 	}
-	if err != nil {
+	if err != nil || a.Is == isUnknown && beat.Twin != "" { // the other has answered
 		return nil // it is asked again
 	}
 	return d.heard(x, a, w, doing.Words)

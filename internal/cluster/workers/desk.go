@@ -68,6 +68,7 @@ type seen struct {
 	at       time.Time // when it came, by the monotonic clock
 	given    int       // launches sent since
 	answered bool      // it has answered once: before that, the name may be nobody's
+	twin     time.Time // when one came of an older worker with its id
 }
 
 // live is a launch that calls wait for.
@@ -170,8 +171,9 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 		d.mu.Unlock()
 		return
 	}
-	answered := last != nil && last.answered
-	d.workers[worker] = &seen{Beat: b, at: time.Now(), answered: answered}
+	now := &seen{Beat: b, at: time.Now(), answered: last != nil && last.answered}
+	now.Twin, now.twin = d.twinOf(last, now)
+	d.workers[worker] = now
 	if b.Foreign != "" {
 		d.mu.Unlock()
 		d.refuse(worker, b.Foreign)
@@ -186,8 +188,12 @@ func (d *Desk) beat(ctx context.Context, m *nats.Msg) {
 			x.worker, x.marked, x.at = b.Worker, b.At, time.Now()
 		}
 	}
+	twins := now.Twin != "" && last.Twin == ""
+	greets := epoch > 0 && (b.Epoch < epoch || !now.answered) // or it would take orders of whoever decided before
 	d.mu.Unlock()
-	greets := epoch > 0 && (b.Epoch < epoch || !answered) // or it would take orders of whoever decided before
+	if twins {
+		d.refuse(worker, "another worker, on "+now.Twin+", has its id: both get no steps")
+	}
 	if greets || len(over) > 0 {
 		d.replyTo(ctx, worker, greets, over)
 	}
@@ -312,6 +318,10 @@ func (d *Desk) pick(on []string, prefer string, not map[string]time.Time) (worke
 		}
 		if w.Foreign != "" {
 			there = cmp.Or(there, "are of another release: `sluice workers` says which")
+			continue
+		}
+		if w.Twin != "" {
+			there = cmp.Or(there, "have an id that another worker has, too: `sluice workers` says which")
 			continue
 		}
 		if w.Draining && id != prefer { // what it has had, it finishes

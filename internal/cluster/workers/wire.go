@@ -60,6 +60,7 @@ type Beat struct {
 	Stalled  string    `json:"stalled,omitempty"` // what it waits for to store a result, or to read an order
 
 	Foreign string `json:"-"` // why it is sent nothing: it speaks another version, so the launches are not known
+	Twin    string `json:"-"` // the machine of another worker with its id: see twinOf
 }
 
 // Doing is a launch that a worker has.
