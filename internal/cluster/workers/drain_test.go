@@ -71,7 +71,7 @@ func TestDrainCountsOnce(t *testing.T) {
 	}
 	state := t.TempDir()
 	post := func() *Post {
-		p, err := NewPost(PostOptions{State: state, Journal: testJournal, Now: func() time.Time { return at }})
+		p, err := NewPost(PostOptions{State: state, Journal: testJournal, Logf: t.Logf, Now: func() time.Time { return at }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestDrainCountsOnce(t *testing.T) {
 func TestOldRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	at, sent := time.Now(), sentFor(testKey)
-	p, err := NewPost(PostOptions{State: t.TempDir(), Journal: testJournal, Now: func() time.Time { return at }})
+	p, err := NewPost(PostOptions{State: t.TempDir(), Journal: testJournal, Logf: t.Logf, Now: func() time.Time { return at }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,6 +73,7 @@ func (p *Post) do(ctx context.Context, c call) (answer, error) {
 			return answer{}, err
 		}
 		p.epoch = c.Epoch
+		p.opt.Logf("%s leads now", c.By)
 	}
 	m := p.keys[c.Key]
 	switch {

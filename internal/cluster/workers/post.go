@@ -29,6 +29,7 @@ import (
 
 const (
 	beatEvery  = time.Second
+	greetIn    = 15 * time.Second // whoever decides greets a worker at its next heartbeat
 	sweepEvery = time.Hour
 	// keptFor is how long a key that is over stays refused, and what its launch has left stays.
 	keptFor = 30 * 24 * time.Hour
@@ -89,6 +90,7 @@ type Post struct {
 	said    string        // why a request was refused last; of Run alone
 	beaten  time.Time     // the time of the newest heartbeat; of Run alone
 	unheard string        // why it could not be sent; of Run alone
+	alone   bool          // it was reported that nobody leads; of Run alone
 	ended   chan struct{} // has room for one: a launch has ended or is forgotten, which the next heartbeat says
 
 	mu     sync.Mutex // guards what follows
@@ -228,8 +230,21 @@ func (p *Post) Run(ctx context.Context, leave <-chan struct{}) error {
 			p.reply(ctx, m)
 		case <-p.ended:
 		case <-tick.C:
+			p.listen()
 		}
 	}
+}
+
+// listen reports, once, that no leader has ever been heard of, as with the id of another journal.
+func (p *Post) listen() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.alone || p.epoch > 0 || p.opt.Now().Sub(p.since) < greetIn {
+		return
+	}
+	p.alone = true
+	p.opt.Logf("no leader of journal %s has been heard of for %s, so this worker gets no steps: start the leader's "+
+		"daemon, or give --journal the id that `sluice cluster init` printed", p.opt.Journal, greetIn)
 }
 
 // orders is the subject of requests to this worker.

@@ -760,3 +760,33 @@ func TestWire(t *testing.T) {
 		t.Errorf("%+v, %v", b, err)
 	}
 }
+
+// TestNoLeader: a worker that no leader has ever greeted, as with the id of another journal, says so once. One that
+// was greeted says who leads.
+func TestNoLeader(t *testing.T) {
+	out, now := &log{}, time.Now()
+	p, err := NewPost(PostOptions{State: t.TempDir(), Journal: testJournal, Logf: out.logf, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.listen()
+	if out.String() != "" {
+		t.Errorf("at once: %s", out)
+	}
+	for range 2 {
+		now = now.Add(greetIn)
+		p.listen()
+	}
+	if got := out.String(); strings.Count(got, "no leader of journal "+testJournal) != 1 {
+		t.Errorf("after %s: %s", greetIn, got)
+	}
+	greet := call{Do: doGreet, Journal: testJournal, Epoch: 1, At: now, By: "boss"}
+	if _, err := p.do(t.Context(), greet); err != nil || !strings.Contains(out.String(), "boss leads now") {
+		t.Errorf("%v %s", err, out)
+	}
+	p.alone = false
+	p.listen()
+	if got := out.String(); strings.Count(got, "no leader") != 1 {
+		t.Errorf("once it was greeted: %s", got)
+	}
+}
