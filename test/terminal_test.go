@@ -120,7 +120,7 @@ func TestTheScreenAsks(t *testing.T) {
 	win.sees(`\+hello`)
 	win.types("Escape")
 	win.sees(`^p pass`)
-	win.decides("f", `^fail G #1: what is wrong\?`)
+	win.decides("f", `^fail G #1 of \S+: what is wrong\?`)
 	win.looks()
 	win.types("two lines, please")
 	win.sees(`^  two lines, please▏`)

@@ -211,20 +211,21 @@ func (m *drawing) foot() []string {
 // inputLines returns the typed words, at least their end.
 func (m *drawing) inputLines() []string {
 	what := m.input.what
+	where := fmt.Sprintf("%s #%d of %s", what.gate, what.round, console.ClipMiddle(text.Line(what.run), idMost))
 	if f := m.input.form; f != nil {
-		out := Wrap(m.paint("1;33", fmt.Sprintf("%s #%d asks: %s", what.gate, what.round, f.Question())), max(m.width, 1))
+		out := Wrap(m.paint("1;33", where+" asks: "+f.Question()), max(m.width, 1))
 		return append(out[:min(len(out), max(m.height/3, 1))],
 			m.full(line{{console.Dim, "Enter takes it, or the value in brackets · Esc goes back: nothing is decided"}}),
 			m.full(line{{console.Bold, "▸ "}, {console.Plain, m.input.shown()}}))
 	}
-	prompt := fmt.Sprintf("%s %s #%d: what is wrong? ", m.input.verb, what.gate, what.round)
+	prompt := fmt.Sprintf("%s %s: what is wrong? ", m.input.verb, where)
 	switch m.input.verb {
 	case noteVerb:
 		prompt = "note to the agents of " + text.Line(sep(what.run, what.step)) + ": "
 	case "":
-		prompt = fmt.Sprintf("decide %s #%d: %s, then why? ", what.gate, what.round, outcomes(m.gateAt(what)))
+		prompt = fmt.Sprintf("decide %s: %s, then why? ", where, outcomes(m.gateAt(what)))
 	}
-	out := []string{m.full(line{{"1;33", prompt}, {console.Dim, "Enter sends · Alt-Enter: new line · Esc: back"}})}
+	out := []string{m.full(line{{"1;33", prompt}, {console.Dim, "Enter sends · Esc: back · Alt-Enter: new line"}})}
 	var text []string
 	at := 0
 	for l := range strings.SplitSeq(m.input.shown(), "\n") {
