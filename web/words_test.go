@@ -149,6 +149,10 @@ func TestGateShowsWhatWasJudged(t *testing.T) {
 		"  - {id: R, name: an agent reads it, reviewer: {level: auto, agent_type: r}, on_pass: {next_gate: G}, on_fail: {next_step: A}}\n"
 	run := p.run(spec)
 	shows(run, "R", "This gate has passed. A veto now stops and undoes what came after it.")
+	if w := p.ask("POST", "/r/shop/"+run+"/note", url.Values{"text": {"look at a.go"}}); w.Code != http.StatusSeeOther {
+		t.Fatal(w)
+	}
+	shows(run, "G", `look at a.go</div><p class="soft">by `)
 	shows(run, "G", `<b>R an agent reads it</b> <span class="tag ok">pass</span> by its reviewer · score 90</p>`,
 		"mind the log level", "too loud", "a.go:3, by the reviewer at R")
 	spec = strings.Replace(spec, "level: auto", "level: notify", 1)
