@@ -316,20 +316,8 @@ func (d *Desk) pick(on []string, prefer string, not map[string]time.Time) (worke
 		if !labelled(w.Labels, on) {
 			continue
 		}
-		if w.Foreign != "" {
-			there = cmp.Or(there, "are of another release: `sluice workers` says which")
-			continue
-		}
-		if w.Twin != "" {
-			there = cmp.Or(there, "have an id that another worker has, too: `sluice workers` says which")
-			continue
-		}
-		if w.Draining && id != prefer { // what it has had, it finishes
-			there = cmp.Or(there, "are draining: `sluice workers resume ID` has one take steps again")
-			continue
-		}
-		if !w.answered {
-			there = cmp.Or(there, "have yet to answer")
+		if why := w.unfit(id == prefer); why != "" {
+			there = cmp.Or(there, why)
 			continue
 		}
 		there = "are busy"
@@ -349,6 +337,21 @@ func (d *Desk) pick(on []string, prefer string, not map[string]time.Time) (worke
 		return "", fmt.Sprintf("no worker with the labels %s is there: start one with `sluice worker`", names)
 	}
 	return "", fmt.Sprintf("all workers with the labels %s %s", names, there)
+}
+
+// unfit returns why a worker is sent no launch; what one that drains has had, it finishes. "" = it may be sent one.
+func (w *seen) unfit(has bool) string {
+	switch {
+	case w.Foreign != "":
+		return "are of another release: `sluice workers` says which"
+	case w.Twin != "":
+		return "have an id that another worker has, too: `sluice workers` says which"
+	case w.Draining && !has:
+		return "are draining: `sluice workers resume ID` has one take steps again"
+	case !w.answered:
+		return "have yet to answer"
+	}
+	return ""
 }
 
 // holds has a key count as waited for until the returned function is called.
