@@ -25,6 +25,23 @@ func TestWorkerOfAnotherRelease(t *testing.T) {
 	}
 }
 
+// A worker whose id another one has is listed with the machine of the other and what to do.
+func TestWorkerWithTheIDOfAnother(t *testing.T) {
+	t.Parallel()
+	out := &window{}
+	con := &console.Console{Out: out, Err: out, Now: time.Now}
+	c := &daemon.Cluster{Journal: "j", Machine: "m", Workers: []daemon.Worker{{ID: "00112233445566ff", Name: "far",
+		Labels: []string{"linux"}, Slots: 2, Since: time.Now(), Twin: "copy\x1b[2J"}}}
+	if err := Workers(con, c); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(strings.Fields(out.String()), " ")
+	if !strings.Contains(got, "gets no steps: another worker, on copy") || !strings.Contains(got, "remove the folder worker") ||
+		strings.Contains(got, "\x1b") {
+		t.Errorf("%q", got)
+	}
+}
+
 // A status names what keeps a machine from leading, each replica that is not current, and workers that
 // wait. The list of workers says which wait.
 func TestClusterFaults(t *testing.T) {
