@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// maxNotes limits the notes; further faults are only logged.
+// maxNotes limits the notes. As many further faults are only logged: nothing tells whether one of them is new.
 const maxNotes = 100
 
 // Notes are the present faults, each under the name of what it concerns. The zero value is ready.
@@ -21,14 +21,16 @@ const maxNotes = 100
 type Notes struct {
 	Log func(string, ...any) // gets each new note, and what Logf is given; nil = nobody does
 
-	mu   sync.Mutex
-	whys map[string]string
+	mu     sync.Mutex
+	whys   map[string]string
+	beyond int // faults without room for a note, since half of the notes were over
 }
 
 // Note records why something is at fault; why "" ends its note.
 func (n *Notes) Note(what, why string) {
 	n.mu.Lock()
 	before := n.whys[what]
+	logs, last := why != "" && why != before, false
 	switch {
 	case why == "":
 		delete(n.whys, what)
@@ -37,10 +39,19 @@ func (n *Notes) Note(what, why string) {
 			n.whys = map[string]string{}
 		}
 		n.whys[what] = why
+	default:
+		n.beyond++
+		logs, last = n.beyond <= maxNotes, n.beyond == maxNotes
+	}
+	if len(n.whys) <= maxNotes/2 {
+		n.beyond = 0
 	}
 	n.mu.Unlock()
-	if why != "" && why != before {
+	if logs {
 		n.Logf("%s: %s", what, why)
+	}
+	if last {
+		n.Logf("more than %d faults at once: more are not logged until half of those noted are over", 2*maxNotes-1)
 	}
 }
 

@@ -33,7 +33,11 @@ type scan struct {
 	left    map[string]int    // launch -> how many more files of its own inbox are passed on
 	rounds  map[runGate]*job.Reviewed
 	levels  map[string]string // by run
+	waits   int               // files that wait for what is not known now
 }
+
+// tellWaiting limits the notes on waiting files, so that a flood leaves room for other faults.
+const tellWaiting = 5
 
 func (s *scan) box(ctx context.Context, b box) error {
 	if !b.must && !layout.IsDir(b.path) {
@@ -142,7 +146,7 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	}
 	what := "inbox " + s.x.Shown(filepath.Join(b.path, f.Name))
 	if err = s.about(ctx, b, &ev); err != nil {
-		if ctx.Err() == nil {
+		if s.waits++; ctx.Err() == nil && s.waits <= tellWaiting {
 			s.x.Note(what, err.Error())
 		}
 		return ev, false

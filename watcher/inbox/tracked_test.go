@@ -5,6 +5,7 @@ package inbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,6 +82,31 @@ func TestTrackedFilesAreNobodysWord(t *testing.T) {
 	}
 	if all := b.x.Notes.All(); len(all) > 0 {
 		t.Errorf("%v", all)
+	}
+}
+
+// TestManyWaitingFilesAreFewNotes: what keeps a flood of files waiting is told of a few, and leaves room for other faults.
+func TestManyWaitingFilesAreFewNotes(t *testing.T) {
+	b := newBench(t)
+	b.put(".git/HEAD", "")
+	b.x.Top = b.root
+	known := errors.New("nobody knows")
+	b.x.opt.Tracked = func(context.Context, string, string) (bool, error) { return false, known }
+	const many = 150
+	for i := range many {
+		b.put(fmt.Sprintf(".workflow/signals/w-1/%03d-pass.json", i), "{}")
+	}
+	in := job.Inboxes{Runs: []string{run1}}
+	for range 3 {
+		b.scanned(in, 0)
+	}
+	if all := b.x.Notes.All(); len(all) != tellWaiting || !strings.Contains(all[0], "000-pass.json: nobody knows") {
+		t.Errorf("%q", all)
+	}
+	known = nil
+	b.scanned(in, many)
+	if all := b.x.Notes.All(); len(all) > 0 {
+		t.Errorf("%q", all)
 	}
 }
 
