@@ -4,6 +4,7 @@ package test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,6 +64,39 @@ func TestClusterWorkerLostAfterItsSignal(t *testing.T) {
 		t.Fatal(err)
 	}
 	all[1].workIn(servers, id)
+	eventually(t, "the run ends", a.ended)
+	a.madeBySecond()
+}
+
+// A worker is killed, its agent ends without it, and its clone is removed and made again before it starts anew. The
+// work is gone with the clone, which is no failure of the step: it is launched again.
+func TestClusterWorkerCloneMadeAgain(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a, all, id, ran := workersOf(t, servers, 1)
+	a.put("repo/.workflow/specs/lost.yaml", lostSpec)
+	a.commit()
+	w := all[0]
+	w.put("agent.sh", strings.ReplaceAll(lostAgent, "@RAN@", ran))
+	a.bootIn(servers)
+	eventually(t, "a leads", a.leads)
+	w.workIn(servers, id)
+	eventually(t, "the worker is there", a.hasWorker)
+	a.do(a.bin, "start", "lost")
+	eventually(t, "its agent works", func() bool { return ranLines(t, ran) != "" })
+	_ = w.last.Process.Kill()
+	_ = w.last.Wait()
+	w.last = nil
+	if err := os.WriteFile(ran+".go", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its agent has ended", func() bool {
+		_, err := os.Stat(filepath.Join(w.repo, ".workflow/runs/lost-1/A.1/exit.json"))
+		return err == nil
+	})
+	eventually(t, "its clone is removed", func() bool { return os.RemoveAll(w.repo) == nil })
+	w.clone(a)
+	w.workIn(servers, id)
 	eventually(t, "the run ends", a.ended)
 	a.madeBySecond()
 }

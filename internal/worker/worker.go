@@ -118,6 +118,10 @@ func (w *Worker) Make(ctx context.Context, s launch.Sent, since time.Time) (laun
 	if err != nil {
 		return launch.Back{}, err
 	}
+	if w.gone(s) {
+		return launch.Back{Exit: engine.Exit{Code: -1, Lost: true, Class: engine.ClassInfrastructure, // it is launched again
+			Why: "its worktree on the worker is gone, and its work with it"}}, nil
+	}
 	back := launch.Back{Exit: end.Exit, Signals: w.signals(s, true)}
 	if level, why := ls.Level(s.Run); level == engine.TrustFile {
 		back.Open = why
@@ -139,6 +143,11 @@ func (w *Worker) Make(ctx context.Context, s launch.Sent, since time.Time) (laun
 		return nil
 	})
 	return back, err
+}
+
+// gone reports whether a launch that began has lost its worktree: the clone was removed and made again.
+func (w *Worker) gone(s launch.Sent) bool {
+	return s.Works && layout.IsFile(w.placeFile(s.Key)) && !layout.IsDir(w.dir(s.Key)) && w.There() == nil
 }
 
 // giveBack tries until the result is stored. The sender of the order waits as long as this worker lives, and reads the
