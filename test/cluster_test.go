@@ -358,7 +358,7 @@ func TestClusterMistakes(t *testing.T) {
 	says(a, 1, "has a stream already", "cluster", "init", servers.URL(), "--replicas", "1")
 	says(a, 1, "belongs to a cluster", "run", "long")
 	says(b, 2, "no journal's id", "cluster", "join", "123", servers.URL())
-	says(b, 78, "have no record of this repo", "cluster", "join", strings.Repeat("0", 32), servers.URL())
+	says(b, 78, "check the id and the addresses", "cluster", "join", strings.Repeat("0", 32), servers.URL())
 
 	a.bootIn(servers)
 	eventually(t, "a leads", a.leads)

@@ -186,6 +186,7 @@ func (c *Conn) Join(ctx context.Context, o Options, state string) error {
 		return err
 	}
 	m := c.Member(o)
+	head, _ := log.Last()
 	err = errors.Join(m.scan(log, true), log.Close())
 	for err == nil {
 		var info *jetstream.StreamInfo
@@ -193,7 +194,11 @@ func (c *Conn) Join(ctx context.Context, o Options, state string) error {
 		if info, what, err = m.str.look(ctx); info != nil && err == nil {
 			return writeMark(state, o.ID)
 		}
-		if err == nil && m.str.absent == 0 {
+		switch {
+		case err != nil && head == 0 && m.str.absent >= absentMost: // `init` here would begin another journal
+			err = refusal("check the id and the addresses: `sluice cluster init` has printed both",
+				"the servers have no record of this repo (stream %s)", m.str.name())
+		case err == nil && m.str.absent == 0:
 			err = fault.Failed("try again when they answer", "the servers: %s", what)
 		}
 	}

@@ -159,8 +159,9 @@ func TestDeciderAndServerDieTogether(t *testing.T) {
 	for _, m := range []*machine{a, b, empty} {
 		m.refused(id, "they were emptied, or are others")
 	}
-	if err := empty.conn.Join(context.Background(), empty.options(id), empty.state); err == nil {
-		t.Error("a machine joins what is not there")
+	err := empty.conn.Join(context.Background(), empty.options(id), empty.state)
+	if f, ok := errors.AsType[*fault.Error](err); !ok || !strings.Contains(f.Advice, "check the id") {
+		t.Errorf("a machine joins what is not there: %v", err)
 	}
 	// a person begins it again from what a machine has
 	if again := a.begin(3); again != id {
