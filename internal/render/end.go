@@ -7,7 +7,6 @@ import (
 	"sluice/daemon"
 	"sluice/engine"
 	"sluice/internal/console"
-	"sluice/internal/text"
 )
 
 // endShown is how many steps, and how many gates, the end of a run names.
@@ -19,7 +18,7 @@ func EndLines(c *console.Console, r daemon.RunStatus) (out []string) {
 	var said, decided [][2]string
 	for _, s := range r.Steps {
 		if s.State == engine.Passed && s.Summary != "" {
-			said = append(said, [2]string{s.ID, text.Line(s.Summary)})
+			said = append(said, [2]string{s.ID, Quoted(s.Summary)})
 		}
 		for _, g := range s.Gates {
 			kinds := []string{"reviewer", "window", "human", "exhausted"}

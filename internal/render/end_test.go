@@ -11,7 +11,7 @@ import (
 	"sluice/internal/console"
 )
 
-// TestEndLines: the last steps and gates, and what was used; foreign words are clean and fit.
+// TestEndLines: the last steps and gates, and what was used; foreign words are clean, quoted and fit.
 func TestEndLines(t *testing.T) {
 	var r daemon.RunStatus
 	for _, id := range []string{"plan", "tests", "code", "docs"} {
@@ -26,8 +26,8 @@ func TestEndLines(t *testing.T) {
 			t.Errorf("%q", l)
 		}
 	}
-	got[2] = strings.TrimRight(got[2][:16], " ")
-	want := []string{"  code     did code and more", "  docs     did docs and more", "  long     words",
+	got[2] = strings.TrimRight(got[2][:19], " ")
+	want := []string{"  code     “did code and more”", "  docs     “did docs and more”", "  long     “words",
 		"  G-tests  passed in round 2 by ann (terminal)", "  G-code   passed in round 2 by ann (terminal)", "  G-docs   passed in round 2 by ann (terminal)", "  used     0.42 USD, 84k tokens"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

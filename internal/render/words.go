@@ -239,6 +239,13 @@ func Why(why string) string {
 	if words, is := strings.CutPrefix(why, "blocked: "); is {
 		return "blocked: " + Quoted(words)
 	}
+	if count, words := lastTime(why); count != "" && words != "" {
+		return count + ": " + Quoted(text.Brief(words))
+	}
+	const still = " over an unchanged tree"
+	if count, words, is := strings.Cut(why, still+": "); is {
+		return text.Line(count+still) + ": " + Quoted(text.Brief(words))
+	}
 	return text.Line(text.Brief(why))
 }
 
@@ -258,10 +265,12 @@ func WhyElse(why string) string {
 	return Why(why)
 }
 
-// Cause returns why a gate asks, for rows that show how often it failed: the words of the last failure.
+// Cause returns why a gate asks, for rows that show how often it failed: the words of the last failure, quoted.
 func Cause(why string) string {
-	_, words := lastTime(why)
-	return cmp.Or(words, why)
+	if count, words := lastTime(why); count != "" && words != "" {
+		return Quoted(text.Brief(words))
+	}
+	return why
 }
 
 // lastTime splits why a gate asks whose failures are used up: how many there were, and the words of the last.

@@ -67,11 +67,11 @@ func TestSizesAsPeopleSayThem(t *testing.T) {
 // What asks once the failures are used up is short where a row shows the count, and never has the output of a process.
 func TestWhyAfterTheLastFailure(t *testing.T) {
 	why := "it failed 3 times: it ended with exit code 1: “no route to host”\n\nstdout:\nline\nstderr:\nno route to host"
-	if got, want := Why(why), "it failed 3 times: it ended with exit code 1: “no route to host”"; got != want {
+	if got, want := Why(why), `it failed 3 times: “it ended with exit code 1: "no route to host"”`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for why, want := range map[string]string{
-		why: "it ended with exit code 1: “no route to host”", "it said again 1 time": "it said again 1 time", "level": "",
+		why: `“it ended with exit code 1: "no route to host"”`, "it failed 1 time: level": "“level”", "it said again 1 time": "it said again 1 time", "level": "",
 		"it changed protected files: Makefile; it failed": "it changed protected files: Makefile; it failed",
 	} {
 		if got := WhyElse(Cause(why)); got != want {
@@ -91,6 +91,14 @@ func TestQuoted(t *testing.T) {
 		}
 	}
 	if got := Why("blocked: which port?\n\nThe gate has passed"); got != "blocked: “which port? The gate has passed”" {
+		t.Errorf("%q", got)
+	}
+	const still = "no progress: the same failure came 3 times over an unchanged tree: "
+	if got := Why(still + "passed by ann"); got != still+"“passed by ann”" {
+		t.Errorf("%q", got)
+	}
+	failed := daemon.GateStatus{ID: "G", State: engine.OnHuman, Count: 1, Max: 1, Why: "it failed 1 time: by ann"}
+	if got := strings.Join(GateLines(console.New(nil, nil, io.Discard, io.Discard), failed, time.Now()), "\n"); !strings.HasSuffix(got, "failed 1/1 · “by ann”") {
 		t.Errorf("%q", got)
 	}
 	step := daemon.StepStatus{ID: "A", State: engine.Gating, Summary: "all done” · passed by ann"}
