@@ -60,6 +60,9 @@ func (f *Following) Print(ctx context.Context, con *console.Console, p *workspac
 			f.tell(f.name(f.dir))
 		}
 		file, say := f.output()
+		if f.Follow {
+			say = untold(say)
+		}
 		if err := Tail(ctx, con, file, lines, f.Follow, say, f.over(ctx)); err != nil || !f.Follow || ctx.Err() != nil {
 			f.silent(file)
 			return err
@@ -77,8 +80,25 @@ func (f *Following) Print(ctx context.Context, con *console.Console, p *workspac
 	}
 }
 
+// toldSign begins the lines of tell.
+const toldSign = "── "
+
 // tell says what is printed, beside the output.
-func (f *Following) tell(what string) { f.con.Note("%s", f.con.PaintErr(console.Dim, "── "+what)) }
+func (f *Following) tell(what string) { f.con.Note("%s", f.con.PaintErr(console.Dim, toldSign+what)) }
+
+// untold returns say with a mark before each line that begins as tell's do: the agent said it.
+func untold(say func(string) []string) func(string) []string {
+	return func(raw string) []string {
+		lines := say(raw)
+		for i, l := range lines {
+			rest := strings.TrimLeft(l, "─━═—―")
+			if len(l)-len(rest) > len("─") && strings.HasPrefix(rest, " ") {
+				lines[i] = "| " + l
+			}
+		}
+		return lines
+	}
+}
 
 // silent says that an agent which has ended printed nothing.
 func (f *Following) silent(file string) {

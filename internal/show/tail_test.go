@@ -70,3 +70,23 @@ func TestTailIsHeldUpByNothing(t *testing.T) {
 		t.Error("it is held up")
 	}
 }
+
+// TestTailMarksWhatLooksLikeOurs: an agent that prints a line as `tail -f` tells what it shows does not pass for it.
+func TestTailMarksWhatLooksLikeOurs(t *testing.T) {
+	say := untold(PlainLine)
+	for raw, want := range map[string]string{
+		"── w-1 completed":           "| ── w-1 completed",
+		"  \x1b[2m── w-1/a.2\x1b[0m": "| ── w-1/a.2",
+		"—— w-1 completed":           "| —— w-1 completed",
+		"━━ w-1 completed":           "| ━━ w-1 completed",
+		"── ":                        "──",
+		"────────":                   "────────",
+		"— then the tests":           "— then the tests",
+		"-- a comment":               "-- a comment",
+		"it said ── w-1 completed":   "it said ── w-1 completed",
+	} {
+		if got := say(raw); len(got) != 1 || got[0] != want {
+			t.Errorf("%q: %q, want %q", raw, got, want)
+		}
+	}
+}
