@@ -150,5 +150,10 @@ func TestAgentsWordsLeaveOurs(t *testing.T) {
 				t.Errorf("%q in %q", bad, got)
 			}
 		}
+		review := p.Notice(job.Job{Effect: engine.Effect{Notice: &engine.Notice{Kind: engine.NoticeGate, Run: "w-2", Step: "code",
+			Gate: "review", Text: says}}}).Body
+		if !strings.HasPrefix(review, "The review says: "+says[:2]) {
+			t.Errorf("a reviewer's words are not marked: %q", review)
+		}
 	}
 }

@@ -108,7 +108,11 @@ func (p *People) noticeWith(job job.Job, most int) notify.Notice {
 	what := n.Run
 	var body []string
 	if n.Text != whyLevel {
-		body = append(body, quoted(n.Text, most))
+		words := quoted(n.Text, most)
+		if n.Kind == engine.NoticeGate && words != "" { // all of it is the reviewer's
+			words = "The review says: " + words
+		}
+		body = append(body, words)
 	}
 	if c := job.RunInfo.Child; c != nil {
 		what = c.Title()
