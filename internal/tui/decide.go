@@ -174,6 +174,7 @@ func (m *deciding) typed(k tea.KeyPressMsg) tea.Cmd {
 	case done && why != "":
 		m.input.insert("\n") // it may be part of a paste
 		m.tell(why + ": press Enter again")
+	case done && m.unserved(m.input.what.root): // the words stay until somebody serves it again
 	case done:
 		return m.decideWith(m.input.what, m.input.verb, m.input.words())
 	}

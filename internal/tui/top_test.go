@@ -290,6 +290,23 @@ func TestWhatCameOfIt(t *testing.T) {
 	}
 }
 
+// TestWordsOutliveTheDaemon: what was typed while the daemon went stays, and counts when one is there again.
+func TestWordsOutliveTheDaemon(t *testing.T) {
+	s := newSit(t, 80, 24)
+	s.repo1(true, s.run("w-1", human(1)))
+	s.soon()
+	s.types("f")
+	s.types("no tests")
+	s.tell(repoLost{"/x/app", "the process that served it is gone"})
+	s.waits(time.Minute).types("<enter>")
+	s.sees("nobody serves app now, so nothing was done", "^  no tests")
+	s.repo1(true, s.run("w-1", human(1)))
+	s.waits(time.Minute).types("<enter>")
+	if !s.did(answered("w-1", 1, "fail", "no tests")) {
+		t.Errorf("%+v", s.last())
+	}
+}
+
 // TestARowThatJustChanged takes no decision: what is under the cursor was not read yet.
 func TestARowThatJustChanged(t *testing.T) {
 	s := newSit(t, 80, 24)
