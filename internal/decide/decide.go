@@ -263,7 +263,7 @@ func (d *Decision) among(all, open []gateOf) []string {
 // which returns the error where the run has to be named.
 func (d *Decision) which(why string) error {
 	return fault.Misused("name the run: --run RUN (`sluice inbox` lists them)", "several runs have the gate %s (%s)%s",
-		text.Line(d.Gate), strings.Join(d.runs, ", "), why)
+		text.Line(d.Gate), text.JoinMost(d.runs), why)
 }
 
 // okOutcome reports whether the gate takes the outcome, if it says which.

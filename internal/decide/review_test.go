@@ -48,3 +48,11 @@ func TestCommentsOf(t *testing.T) {
 		}
 	}
 }
+
+// TestManyRuns: where hundreds of runs have the gate, the error names a few of them.
+func TestManyRuns(t *testing.T) {
+	d := Decision{Gate: "g", runs: strings.Split(strings.Repeat("w-1 ", 200)+"w-1", " ")}
+	if err := d.which(""); len(err.Error()) > 200 || !strings.Contains(err.Error(), "w-1, …)") {
+		t.Error(err)
+	}
+}

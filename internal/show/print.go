@@ -88,7 +88,7 @@ func printTitle(con *console.Console, sh *Shown) {
 		con.Field("why you", render.Why(g.Why))
 	}
 	if len(sh.Also) > 0 {
-		con.Field("also", fmt.Sprintf("it asks in %s too: sluice show %s --run RUN", strings.Join(sh.Also, ", "), g.ID))
+		con.Field("also", fmt.Sprintf("it asks in %s too: sluice show %s --run RUN", text.JoinMost(sh.Also), g.ID))
 	}
 }
 

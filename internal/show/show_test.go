@@ -3,6 +3,7 @@ package show
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,6 +91,20 @@ func TestShowNamesOfFiles(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
+	}
+}
+
+// TestShowBesideManyGates: that the gate asks in many more runs leaves the rest of the page in sight.
+func TestShowBesideManyGates(t *testing.T) {
+	var out strings.Builder
+	gate := daemon.GateStatus{ID: "g", State: engine.OnHuman}
+	sh := &Shown{Run: "w-200", Step: "a", Gate: &gate}
+	for i := range 199 {
+		sh.Also = append(sh.Also, fmt.Sprint("w-", i+1))
+	}
+	Print(console.New(nil, nil, &out, nil), sh)
+	if want := "also        it asks in w-1, w-2, w-3, w-4, w-5, w-6, w-7, w-8, … too: sluice show g --run RUN\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
 	}
 }
 
