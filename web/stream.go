@@ -14,6 +14,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, load func(*http.
 	asked := r.Clone(context.WithoutCancel(r.Context())) // it outlives this browser's stream
 	ctx, st := s.hub.join(r.Context(), who.Hash, r.URL.RequestURI(), s.pages.parts(asked, load))
 	defer s.hub.leave(st)
+	if r.ProtoMajor == 1 { // a stream that gives way gives its connection back
+		w.Header().Set("Connection", "close")
+	}
 	select {
 	case <-ctx.Done():
 		return
@@ -25,9 +28,6 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, load func(*http.
 		return
 	}
 	w.Header().Set("Content-Type", streams)
-	if r.ProtoMajor == 1 { // a stream that gives way gives its connection back
-		w.Header().Set("Connection", "close")
-	}
 	rc := http.NewResponseController(w)
 	sent := seen{parts: map[string]uint64{}}
 	for first := true; ctx.Err() == nil; first = false {

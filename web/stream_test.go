@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -138,6 +139,21 @@ func TestStreamsGiveWay(t *testing.T) {
 		if _, err := first.ReadString('\n'); err != nil {
 			return // within the 20 seconds of the request
 		}
+	}
+}
+
+// TestStreamThatNeverBegan: one that gives way before its page was rendered gives its connection back too.
+func TestStreamThatNeverBegan(t *testing.T) {
+	p := newSite(t)
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	w := httptest.NewRecorder()
+	p.s.stream(w, httptest.NewRequestWithContext(ctx, "GET", "/", nil), func(r *http.Request) (view, error) {
+		<-r.Context().Done()
+		return view{}, r.Context().Err()
+	})
+	if got := w.Header().Get("Connection"); got != "close" {
+		t.Errorf("its connection stays open: %q", got)
 	}
 }
 
