@@ -85,7 +85,7 @@ func TestTrackedFilesAreNobodysWord(t *testing.T) {
 	}
 }
 
-// TestManyWaitingFilesAreFewNotes: what keeps a flood of files waiting is told of a few, and leaves room for other faults.
+// TestManyWaitingFilesAreFewNotes: of a flood of waiting files a few are noted, which leaves room for other faults.
 func TestManyWaitingFilesAreFewNotes(t *testing.T) {
 	b := newBench(t)
 	b.put(".git/HEAD", "")
