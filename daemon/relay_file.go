@@ -62,7 +62,9 @@ func passFiles(ctx context.Context, follows *follower, said map[string]string) e
 	opt := follows.opt
 	var files []engine.FileSeen
 	err := follows.use(func(r *Reader) error {
-		seen, _, err := opt.World.Scan(ctx, inboxes(r.c.state, nil))
+		in := inboxes(r.c.state, nil)
+		in.Elsewhere = true
+		seen, _, err := opt.World.Scan(ctx, in)
 		for _, ev := range seen {
 			f, ok := ev.(engine.FileSeen)
 			if ok && f.Of == "" && f.Place == "" && f.TokenOf == "" && answers(r.c.state, f) {

@@ -90,6 +90,27 @@ func TestClusterWordAtTheFollower(t *testing.T) {
 	}
 }
 
+// A pass that is put as a file on the machine that follows counts, also where the work is in files that only the leader
+// has.
+func TestClusterPassFileAtTheFollower(t *testing.T) {
+	t.Parallel()
+	servers := natstest.Start(t, 1)
+	a, b, _ := machinesWith(t, servers, "1", `workflow: {id: long, workspace: run}
+steps:
+  - {id: A, run: [sh, -c, "echo made > made.txt"], outputs: [made.txt], gate: GA}
+gates:
+  - {id: GA, reviewer: {level: human}, on_pass: {next_step: DONE}}
+`)
+	a.bootIn(servers)
+	eventually(t, "a leads", a.leads)
+	b.bootIn(servers, "--standby")
+	eventually(t, "b follows", b.follows)
+	a.do(a.bin, "start", "long")
+	eventually(t, "the gate asks", func() bool { return b.gateState("GA") == engine.OnHuman })
+	b.put("repo/.workflow/signals/GA-pass", "good\n")
+	eventually(t, "the run ends", a.ended)
+}
+
 // serveStandby has a standby serve in this process, by a clock that is ahead.
 func (w *sandbox) serveStandby(servers *natstest.Servers, ahead time.Duration) {
 	w.t.Helper()

@@ -308,10 +308,10 @@ func begunAt(f watcher.Seen) time.Time {
 	return f.Stat.ModTime
 }
 
-// digestNow returns the digest of what the file may answer; "" if it answers nothing.
+// digestNow returns the digest of what the file may answer; "" if it answers nothing, or another machine looks at that.
 func (s *scan) digestNow(ctx context.Context, ev engine.FileSeen) (string, error) {
 	q := s.asked(ev)
-	if q == nil {
+	if q == nil || s.in.Elsewhere {
 		return "", nil
 	}
 	key := fmt.Sprintf("%s/%s/%s.%d", q.Run, q.Gate, q.Step, q.Attempt)
