@@ -2,7 +2,6 @@ package personal
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -24,7 +23,7 @@ func Interrupted(parent context.Context) (ctx context.Context, stop func()) {
 			select {
 			case got := <-signals:
 				if got != os.Interrupt || lent.Load() == 0 {
-					cancel(fmt.Errorf("%s signal received", got))
+					cancel(ended{got})
 					return
 				}
 			case <-ctx.Done():
@@ -34,6 +33,13 @@ func Interrupted(parent context.Context) (ctx context.Context, stop func()) {
 	}()
 	return ctx, func() { cancel(nil) }
 }
+
+// ended is the cause of an end by a signal. It counts as the context's own error does.
+type ended struct{ os.Signal }
+
+func (e ended) Error() string { return e.String() + " signal received" }
+
+func (ended) Is(target error) bool { return target == context.Canceled }
 
 // lend gives Ctrl-C to a program until back is called.
 func lend(ctx context.Context) (back func()) {
