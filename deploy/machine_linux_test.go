@@ -28,10 +28,10 @@ const (
 	packages = "systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,procps,git,bubblewrap"
 )
 
-// How long things may take; all of it is seconds.
+// How long things may take, on a machine that is slow and busy.
 const (
-	imageMost = 10 * time.Minute
-	bootMost  = 4 * time.Minute
+	imageMost = 30 * time.Minute
+	bootMost  = 10 * time.Minute
 )
 
 // newMachine makes one, of the cached image.
