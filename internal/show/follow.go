@@ -61,7 +61,7 @@ func (f *Following) Print(ctx context.Context, con *console.Console, p *workspac
 		}
 		file, say := f.output()
 		if f.Follow {
-			say = untold(say)
+			say = markLookalikes(say)
 		}
 		if err := Tail(ctx, con, file, lines, f.Follow, say, f.over(ctx)); err != nil || !f.Follow || ctx.Err() != nil {
 			f.silent(file)
@@ -80,14 +80,14 @@ func (f *Following) Print(ctx context.Context, con *console.Console, p *workspac
 	}
 }
 
-// toldSign begins the lines of tell.
-const toldSign = "── "
+// tellSign begins the lines of tell.
+const tellSign = "── "
 
 // tell says what is printed, beside the output.
-func (f *Following) tell(what string) { f.con.Note("%s", f.con.PaintErr(console.Dim, toldSign+what)) }
+func (f *Following) tell(what string) { f.con.Note("%s", f.con.PaintErr(console.Dim, tellSign+what)) }
 
-// untold returns say with a mark before each line that begins as tell's do: the agent said it.
-func untold(say func(string) []string) func(string) []string {
+// markLookalikes returns say with a mark before each line that begins as tell's do: the agent said it.
+func markLookalikes(say func(string) []string) func(string) []string {
 	return func(raw string) []string {
 		lines := say(raw)
 		for i, l := range lines {

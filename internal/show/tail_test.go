@@ -73,7 +73,7 @@ func TestTailIsHeldUpByNothing(t *testing.T) {
 
 // TestTailMarksWhatLooksLikeOurs: an agent that prints a line as `tail -f` tells what it shows does not pass for it.
 func TestTailMarksWhatLooksLikeOurs(t *testing.T) {
-	say := untold(PlainLine)
+	say := markLookalikes(PlainLine)
 	for raw, want := range map[string]string{
 		"── w-1 completed":           "| ── w-1 completed",
 		"  \x1b[2m── w-1/a.2\x1b[0m": "| ── w-1/a.2",
