@@ -19,6 +19,7 @@
 //     Whoever begins to decide greets each worker at its next heartbeat.
 //   - A heartbeat is a hint, which others can send in a worker's name. What shows that a launch goes on
 //     is marked with the launch's token, and a worker is sent launches once it has answered.
+//   - Two workers with one id are sent no new launch: both would make it.
 //   - Whoever decides sends requests and reads what answers them. It answers nobody, so that no reply
 //     subject of a worker leads anywhere.
 //
@@ -26,7 +27,7 @@
 // Heartbeats go to sluice.worker.<id>.beat, requests to sluice.worker.<id>.order. All that comes from
 // the network is bounded and checked in wire.go.
 //
-// Reading order: wire.go (the messages), desk.go (who is there), assign.go, find.go, recorded.go, ask.go (requests),
-// late.go (what comes too late), post.go (a worker), obey.go (what it does when asked), drain.go (both sides
-// of draining), rights.go (what the servers permit a worker).
+// Reading order: wire.go (the messages), desk.go (who is there), twin.go (two with one id), assign.go, find.go,
+// recorded.go, ask.go (requests), late.go (what comes too late), post.go (a worker), obey.go (what it does when
+// asked), drain.go (both sides of draining), rights.go (what the servers permit a worker).
 package workers
