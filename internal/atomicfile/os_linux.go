@@ -26,8 +26,11 @@ func renameNewAt(at int, name, src, dst string) error {
 // renameFrom opens dir, through no link below base, and returns a renameNew of a file in what was opened, for use until
 // done is called.
 func renameFrom(base, dir, name string) (rename func(dst string) error, done func() error, err error) {
-	src := filepath.Join(dir, name)
-	fd, err := folderBelow(base, dir)
+	src, fd := filepath.Join(dir, name), -1
+	rel, err := filepath.Rel(base, dir)
+	if err == nil {
+		fd, err = openIn(base, 0, rel, unix.O_PATH|unix.O_DIRECTORY)
+	}
 	switch {
 	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM): // as for openBeneath
 		return func(dst string) error { return renameNew(src, dst) }, func() error { return nil }, nil
@@ -37,23 +40,6 @@ func renameFrom(base, dir, name string) (rename func(dst string) error, done fun
 		return nil, nil, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
 	return func(dst string) error { return renameNewAt(fd, name, src, dst) }, func() error { return closeFd(fd) }, nil
-}
-
-// folderBelow opens a folder at or below base, with no link on the way from there.
-func folderBelow(base, dir string) (int, error) {
-	rel, err := filepath.Rel(base, dir)
-	if err != nil {
-		return -1, err
-	}
-	b, err := openFd(base, unix.O_PATH|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return -1, err
-	}
-	fd, err := openat2(b, rel, unix.O_PATH|unix.O_DIRECTORY, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_BENEATH)
-	if e := closeFd(b); e != nil && err == nil {
-		return -1, errors.Join(e, closeFd(fd))
-	}
-	return fd, err
 }
 
 // renameat2 returns errors.ErrUnsupported where old kernels, NFS and some FUSE file systems do not know the flag.
@@ -101,14 +87,7 @@ func openBeneath(dir, name string) (int, error) {
 			return fd, nil
 		}
 	}
-	d, err := openFd(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return -1, &fs.PathError{Op: "open", Path: dir, Err: err}
-	}
-	fd, err := openat2(d, name, readHow, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_BENEATH|unix.RESOLVE_NO_MAGICLINKS)
-	if e := closeFd(d); e != nil && err == nil {
-		return -1, errors.Join(e, closeFd(fd))
-	}
+	fd, err := openIn(dir, unix.O_NOFOLLOW, name, readHow)
 	path := filepath.Join(dir, name)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		// Before Linux 5.6, or under a seccomp filter that refuses what it does not know.
@@ -123,6 +102,19 @@ func openBeneath(dir, name string) (int, error) {
 		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	return fd, nil
+}
+
+// openIn opens a folder, with further flags, and then name in it; no part of name may be a link.
+func openIn(dir string, flags int, name string, how uint64) (int, error) {
+	d, err := openFd(dir, unix.O_PATH|unix.O_DIRECTORY|flags, 0)
+	if err != nil {
+		return -1, err
+	}
+	fd, err := openat2(d, name, how, unix.RESOLVE_NO_SYMLINKS|unix.RESOLVE_BENEATH|unix.RESOLVE_NO_MAGICLINKS)
+	if e := closeFd(d); e != nil && err == nil {
+		return -1, errors.Join(e, closeFd(fd))
+	}
+	return fd, err
 }
 
 // readHow opens a file that somebody else may have put there, for reading.
