@@ -187,6 +187,7 @@ func (c *Conn) Join(ctx context.Context, o Options, state string) error {
 	}
 	m := c.Member(o)
 	head, _ := log.Last()
+	m.str.joins = head == 0
 	err = errors.Join(m.scan(log, true), log.Close())
 	for err == nil {
 		var info *jetstream.StreamInfo
@@ -194,11 +195,7 @@ func (c *Conn) Join(ctx context.Context, o Options, state string) error {
 		if info, what, err = m.str.look(ctx); info != nil && err == nil {
 			return writeMark(state, o.ID)
 		}
-		switch {
-		case err != nil && head == 0 && m.str.absent >= absentMost: // `init` here would begin another journal
-			err = refusal("check the id and the addresses: `sluice cluster init` has printed both",
-				"the servers have no record of this repo (stream %s)", m.str.name())
-		case err == nil && m.str.absent == 0:
+		if err == nil && m.str.absent == 0 {
 			err = fault.Failed("try again when they answer", "the servers: %s", what)
 		}
 	}

@@ -28,6 +28,7 @@ type stream struct {
 	s      jetstream.Stream
 	lease  time.Duration
 	begins bool // it may be empty
+	joins  bool // this machine has no record, from which `init` would begin another journal
 	absent int  // how many requests in a row have found no stream
 }
 
@@ -86,7 +87,11 @@ func (s *stream) gone(err error) error {
 	if s.absent++; s.absent < absentMost {
 		return nil
 	}
-	return refusal("compare the servers with a copy; `sluice cluster init` begins it again from this machine's record",
+	advice := "compare the servers with a copy; `sluice cluster init` begins it again from this machine's record"
+	if s.joins {
+		advice = "check the id and the addresses: `sluice cluster init` has printed both"
+	}
+	return refusal(advice,
 		"the servers have no record of this repo (stream %s): they were emptied, or are others", s.name())
 }
 
