@@ -211,7 +211,7 @@ func (m *drawing) foot() []string {
 // inputLines returns the typed words, at least their end.
 func (m *drawing) inputLines() []string {
 	what := m.input.what
-	where := fmt.Sprintf("%s #%d of %s", what.gate, what.round, console.ClipMiddle(text.Line(what.run), idMost))
+	where := render.Round(what.gate, what.round) + " of " + console.ClipMiddle(text.Line(what.run), idMost)
 	if f := m.input.form; f != nil {
 		out := Wrap(m.paint("1;33", where+" asks: "+f.Question()), max(m.width, 1))
 		return append(out[:min(len(out), max(m.height/3, 1))],
