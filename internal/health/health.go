@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// maxNotes limits the notes. As many further faults are only logged: nothing tells whether one of them is new.
+// maxNotes limits the notes. As many further faults are only logged: without a note none is known to be new.
 const maxNotes = 100
 
 // Notes are the present faults, each under the name of what it concerns. The zero value is ready.

@@ -36,8 +36,8 @@ type scan struct {
 	waits   int               // files that wait for what is not known now
 }
 
-// tellWaiting limits the notes on waiting files, so that a flood leaves room for other faults.
-const tellWaiting = 5
+// waitNotesMost limits the notes on waiting files, so that a flood leaves room for other faults.
+const waitNotesMost = 5
 
 func (s *scan) box(ctx context.Context, b box) error {
 	if !b.must && !layout.IsDir(b.path) {
@@ -146,7 +146,7 @@ func (s *scan) file(ctx context.Context, b box, f watcher.Seen) (engine.FileSeen
 	}
 	what := "inbox " + s.x.Shown(filepath.Join(b.path, f.Name))
 	if err = s.about(ctx, b, &ev); err != nil {
-		if s.waits++; ctx.Err() == nil && s.waits <= tellWaiting {
+		if s.waits++; ctx.Err() == nil && s.waits <= waitNotesMost {
 			s.x.Note(what, err.Error())
 		}
 		return ev, false
@@ -308,7 +308,7 @@ func begunAt(f watcher.Seen) time.Time {
 	return f.Stat.ModTime
 }
 
-// digestNow returns the digest of what the file may answer; "" if it answers nothing, or another machine looks at that.
+// digestNow returns the digest of what the file may answer; "" if it answers nothing, or if another machine reads it.
 func (s *scan) digestNow(ctx context.Context, ev engine.FileSeen) (string, error) {
 	q := s.asked(ev)
 	if q == nil || s.in.Elsewhere {

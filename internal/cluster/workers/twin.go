@@ -6,9 +6,9 @@ import (
 )
 
 // twinOf returns the machine of another worker with the same id, as a clone of its machine has; "" = there is
-// none. Both would make each launch. A worker that restarts has begun later than before, so a heartbeat of one
-// that began earlier shows that both are there. at is when such a heartbeat came last: what it shows holds for
-// the time of silence. The caller holds the lock.
+// none. Both would make each launch. A restarted worker has a later start than before, so a heartbeat with an
+// earlier one shows that both run. at is the arrival of the newest such heartbeat, which counts for the time of
+// silence. The caller holds the lock.
 func (d *Desk) twinOf(last, now *seen) (machine string, at time.Time) {
 	if last == nil {
 		return "", at
