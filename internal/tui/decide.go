@@ -23,6 +23,9 @@ type target struct {
 	step      string // of a note; "" = all steps
 }
 
+// place is the target in any round.
+func (t target) place() target { return target{root: t.root, run: t.run, gate: t.gate, step: t.step} }
+
 // gateFor returns the gate for a decision at a row; nil, with a message, if none can take it.
 func (m *deciding) gateFor(r *row, k string) *daemon.GateStatus {
 	ok := func(g *daemon.GateStatus) bool { return takes(g, k) && r.run.Live() }
@@ -122,13 +125,31 @@ func (m *deciding) decide(k string, t target, back mode) tea.Cmd {
 	return nil
 }
 
-// write has the person type words.
-func (m *deciding) write(in input) { m.input, m.mode = in, writing }
+// write has the person type words. Those that did not count there before are there again.
+func (m *deciding) write(in input) {
+	if last := m.unsent; in.form == nil && in.verb == last.verb && in.what.place() == last.what.place() {
+		in.text = slices.Clone(last.text)
+		in.at = len(in.text)
+	}
+	m.input, m.mode = in, writing
+}
 
-// refused gives up what was typed.
+// refused leaves what was typed for another time.
 func (m *deciding) refused(why string) {
 	m.mode = m.input.back
+	if m.input.form == nil && m.input.words() != "" {
+		why += "; your words are kept"
+	}
 	m.tell(why)
+}
+
+// sent returns what to do once words have counted.
+func (m *deciding) sent(t target) func() {
+	return func() {
+		if m.unsent.what.place() == t.place() {
+			m.unsent = input{}
+		}
+	}
 }
 
 // noteVerb marks words that are a note to the agents.
@@ -148,6 +169,9 @@ func (m *deciding) noteAt(r *row, back mode) {
 
 // typed handles a key while words are typed.
 func (m *deciding) typed(k tea.KeyPressMsg) tea.Cmd {
+	if m.mode == writing && m.input.form == nil {
+		m.unsent = m.input
+	}
 	if m.mode == writing && m.guard.Rushed() {
 		m.refused("several keys at once decide nothing")
 		return nil
@@ -185,7 +209,8 @@ func (m *deciding) typed(k tea.KeyPressMsg) tea.Cmd {
 func (m *deciding) decideWith(t target, verb, words string) tea.Cmd {
 	if verb == noteVerb {
 		m.mode = m.input.back
-		return m.do(t.root, "note to "+t.run, engine.NoteGiven{Run: t.run, Step: t.step, Text: strings.TrimSpace(words)}, nil)
+		return m.do(t.root, "note to "+t.run, engine.NoteGiven{Run: t.run, Step: t.step, Text: strings.TrimSpace(words)},
+			m.sent(t))
 	}
 	g := m.gateAt(t)
 	if g != nil && g.Round == t.round && g.Reviewed != t.content {
@@ -209,7 +234,7 @@ func (m *deciding) decideWith(t target, verb, words string) tea.Cmd {
 // say sends a decision.
 func (m *deciding) say(t target, outcome, text string, answer []byte) tea.Cmd {
 	return m.give(t, engine.Answered{Gate: t.gate, Run: t.run, Round: t.round, Outcome: outcome, Text: text,
-		Answer: answer}, nil)
+		Answer: answer}, m.sent(t))
 }
 
 // give sends an answer, signed if its gate requires that, and calls counted once it has counted.

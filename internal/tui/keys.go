@@ -11,7 +11,7 @@ func (m *Model) press(k tea.KeyPressMsg) tea.Cmd {
 	m.guard.Read(k.String(), true, m.now())
 	switch k.String() {
 	case "ctrl+c":
-		if m.mode == writing && len(m.input.text) > 0 { // as in a shell, it drops what is typed
+		if m.mode == writing && len(m.input.text) > 0 { // as in a shell, it only leaves the line
 			return m.typed(tea.KeyPressMsg{Code: tea.KeyEscape})
 		}
 		return m.quit(true)

@@ -75,6 +75,7 @@ type known struct {
 
 	page    *pageView
 	input   input
+	unsent  input // the last words that were typed; they are there again until they have counted
 	ask     question
 	pending int // decisions on their way
 	leaving bool

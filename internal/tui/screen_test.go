@@ -156,7 +156,7 @@ func TestWordsAreEdited(t *testing.T) {
 	s.types("gone<ctrl+u>kept<esc>")
 	s.sees("nothing was decided")
 	n := len(s.desk.asked)
-	s.decides("f")
+	s.decides("f<ctrl+u>")
 	s.tell(tea.PasteMsg{Content: strings.Repeat("x", engine.MaxFeedback+1)}, tea.PasteMsg{Content: "fits"})
 	s.decides("<enter>")
 	if len(s.desk.asked) != n+1 || !s.did(answered("w-1", 1, "fail", "fits")) {
@@ -181,7 +181,7 @@ func TestDecideByName(t *testing.T) {
 	s.decides("<enter>")
 	s.sees(`the gate has no outcome replna: it takes pass, fail, veto, replan`)
 	s.types("<esc>")
-	s.decides("d")
+	s.decides("d<ctrl+u>")
 	s.types("replan the plan misses it")
 	s.decides("<enter>")
 	if !s.did(answered("w-1", 1, "replan", "the plan misses it")) {

@@ -307,6 +307,35 @@ func TestWordsOutliveTheDaemon(t *testing.T) {
 	}
 }
 
+// TestWordsThatDidNotCount are there again at the same gate, and gone once they have counted.
+func TestWordsThatDidNotCount(t *testing.T) {
+	s := newSit(t, 80, 24)
+	s.repo1(true, s.run("w-1", human(1)))
+	s.soon()
+	s.types("f")
+	s.types("no tests")
+	s.decides("<esc>")
+	s.sees("nothing was decided; your words are kept")
+	s.desk.done.Ignored = "round 1 of G was failed by ann (desktop)"
+	s.decides("f<enter>")
+	s.sees("did not count: round 1 of G was failed by ann")
+	s.desk.done.Ignored = ""
+	s.repo1(false, s.run("w-1", human(2)))
+	s.soon()
+	s.decides("f")
+	s.sees("^  no tests")
+	s.decides("<enter>")
+	if !s.did(answered("w-1", 2, "fail", "no tests")) {
+		t.Errorf("%+v", s.last())
+	}
+	s.decides("f<enter>")
+	s.sees("write a few words")
+	s.decides("<esc>n")
+	if screen := s.shows(); strings.Contains(screen, "no tests") {
+		t.Errorf("words of a fail in a note:\n%s", screen)
+	}
+}
+
 // TestARowThatJustChanged takes no decision: what is under the cursor was not read yet.
 func TestARowThatJustChanged(t *testing.T) {
 	s := newSit(t, 80, 24)
