@@ -359,6 +359,11 @@ func TestClusterMistakes(t *testing.T) {
 	says(a, 1, "belongs to a cluster", "run", "long")
 	says(b, 2, "no journal's id", "cluster", "join", "123", servers.URL())
 	says(b, 78, "check the id and the addresses", "cluster", "join", strings.Repeat("0", 32), servers.URL())
+	other := newSandbox(t, "")
+	other.put("repo/other", "")
+	other.commit()
+	says(other, 1, "is no clone of the repo that the journal is of", "cluster", "join", id, servers.URL())
+	says(other, 1, "belongs to no cluster", "cluster", "leave", "--yes")
 
 	a.bootIn(servers)
 	eventually(t, "a leads", a.leads)

@@ -23,6 +23,13 @@ const (
 	noPeers = 10005
 )
 
+// New is a stream that Begin creates.
+type New struct {
+	Replicas int           // how many servers have it, 1 to 5
+	Lease    time.Duration // a leader that is silent for so long is replaced
+	Root     string        // a first commit of the repo's history, by which Join knows its clones; "" = any may join
+}
+
 // Begun is what Begin did.
 type Begun struct {
 	ID      string // of the journal
@@ -31,20 +38,19 @@ type Begun struct {
 
 // Begin creates the stream of a repo's journal and sends the whole journal to it. The caller has
 // locked the state folder. After a crash or an error, a repeated Begin does the rest.
-func (c *Conn) Begin(ctx context.Context, o Options, state string, replicas int, lease time.Duration) (Begun, error) {
-	if lease < leaseLeast || lease > leaseMost {
-		return Begun{}, fault.Misused(fmt.Sprintf("give a time from %s to %s", leaseLeast, leaseMost), "--lease %s", lease)
+func (c *Conn) Begin(ctx context.Context, o Options, state string, n New) (Begun, error) {
+	if n.Lease < leaseLeast || n.Lease > leaseMost {
+		return Begun{}, fault.Misused(fmt.Sprintf("give a time from %s to %s", leaseLeast, leaseMost), "--lease %s", n.Lease)
 	}
 	log, _, err := journal.Open(state, journal.Options{Logf: o.Logf})
 	if err != nil {
 		return Begun{}, err
 	}
-	b, err := c.begin(ctx, o, log, state, replicas, lease)
+	b, err := c.begin(ctx, o, log, state, n)
 	return b, errors.Join(err, log.Close())
 }
 
-func (c *Conn) begin(ctx context.Context, o Options, log *journal.Log, state string, replicas int,
-	lease time.Duration) (b Begun, err error) {
+func (c *Conn) begin(ctx context.Context, o Options, log *journal.Log, state string, n New) (b Begun, err error) {
 	past, err := historyOf(log)
 	if err != nil {
 		return b, err
@@ -69,10 +75,10 @@ func (c *Conn) begin(ctx context.Context, o Options, log *journal.Log, state str
 	o.ID = b.ID
 	m := c.Member(o)
 	m.str.begins = true
-	if _, err := c.create(ctx, leaseConfig(replicas)); err != nil {
+	if _, err := c.create(ctx, leaseConfig(n.Replicas)); err != nil {
 		return b, err
 	}
-	exists, err := c.create(ctx, m.str.config(replicas, lease))
+	exists, err := c.create(ctx, m.str.config(n))
 	if err != nil {
 		return b, err
 	}
@@ -175,9 +181,9 @@ func (m *Member) unsent(err error) error {
 	return err
 }
 
-// Join makes a repo, whose journal is empty or that of the stream, one that this machine may serve.
-// The caller has locked the state folder.
-func (c *Conn) Join(ctx context.Context, o Options, state string) error {
+// Join makes a repo, whose journal is empty or that of the stream, one that this machine may serve. It
+// returns the error of clone, if any, for New's Root. The caller has locked the state folder.
+func (c *Conn) Join(ctx context.Context, o Options, state string, clone func(root string) error) error {
 	if !journal.IsID(o.ID) {
 		return fault.Misused("`sluice cluster init` has printed it", "%.80q is no journal's id", o.ID)
 	}
@@ -193,6 +199,11 @@ func (c *Conn) Join(ctx context.Context, o Options, state string) error {
 		var info *jetstream.StreamInfo
 		var what string
 		if info, what, err = m.str.look(ctx); info != nil && err == nil {
+			if root := info.Config.Metadata[rootKey]; root != "" {
+				if err := clone(root); err != nil {
+					return err
+				}
+			}
 			return writeMark(state, o.ID)
 		}
 		if err == nil && m.str.absent == 0 {

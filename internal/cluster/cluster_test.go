@@ -46,7 +46,7 @@ func (m *machine) options(id string) Options {
 // begin creates the stream.
 func (m *machine) begin(replicas int) string {
 	m.t.Helper()
-	b, err := m.conn.Begin(context.Background(), m.options(""), m.state, replicas, testLease)
+	b, err := m.conn.Begin(context.Background(), m.options(""), m.state, New{Replicas: replicas, Lease: testLease})
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestOneServer(t *testing.T) {
 	if !d.member.Holds() || d.member.Report().Epoch != 2 {
 		t.Errorf("%+v", d.member.Report())
 	}
-	if err := b.conn.Join(context.Background(), b.options(id), b.state); err != nil {
+	if err := b.conn.Join(context.Background(), b.options(id), b.state, nil); err != nil {
 		t.Fatal(err)
 	}
 	if marked, err := Marked(b.state); marked != id || err != nil {

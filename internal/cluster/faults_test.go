@@ -99,7 +99,7 @@ func TestDeciderAndServerDieTogether(t *testing.T) {
 	leader := servers.LeaderOf(streamPrefix + id)
 	minority := (leader + 1) % 3
 	b := newMachine(t, "b", servers.URL(minority))
-	if err := b.conn.Join(context.Background(), b.options(id), b.state); err != nil {
+	if err := b.conn.Join(context.Background(), b.options(id), b.state, nil); err != nil {
 		t.Fatal(err)
 	}
 	d := a.mustLead(id, false)
@@ -159,7 +159,7 @@ func TestDeciderAndServerDieTogether(t *testing.T) {
 	for _, m := range []*machine{a, b, empty} {
 		m.refused(id, "they were emptied, or are others")
 	}
-	err := empty.conn.Join(context.Background(), empty.options(id), empty.state)
+	err := empty.conn.Join(context.Background(), empty.options(id), empty.state, nil)
 	if f, ok := errors.AsType[*fault.Error](err); !ok || !strings.Contains(f.Advice, "check the id") {
 		t.Errorf("a machine joins what is not there: %v", err)
 	}
@@ -413,7 +413,7 @@ func TestOldJournal(t *testing.T) {
 	b.sameAsStream(id)
 	b.acknowledged(5)
 	old(c, 100)
-	if err := c.conn.Join(context.Background(), c.options(id), c.state); err == nil || !strings.Contains(err.Error(), "is not that of stream") {
+	if err := c.conn.Join(context.Background(), c.options(id), c.state, nil); err == nil || !strings.Contains(err.Error(), "is not that of stream") {
 		t.Errorf("a foreign journal joins: %v", err)
 	}
 	c.refused(id, "have different records from 1 on")
@@ -619,7 +619,7 @@ func TestConnect(t *testing.T) {
 	conn.Close()
 	begin := func(urls string, replicas int) error {
 		m := newMachine(t, "m", urls)
-		_, err := m.conn.Begin(context.Background(), m.options(""), m.state, replicas, testLease)
+		_, err := m.conn.Begin(context.Background(), m.options(""), m.state, New{Replicas: replicas, Lease: testLease})
 		if marked, _ := Marked(m.state); marked != "" {
 			t.Error("it is marked as begun")
 		}

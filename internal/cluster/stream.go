@@ -17,6 +17,7 @@ const (
 	streamPrefix  = "SLUICE_" // with the journal's id: its stream
 	subjectPrefix = "sluice.journal."
 	leaseKey      = "sluice.lease" // in the stream's metadata: the lease, as time.ParseDuration reads it
+	rootKey       = "sluice.root"  // in the stream's metadata: a first commit of the repo's history
 	leaseLeast    = 500 * time.Millisecond
 	leaseMost     = 10 * time.Minute
 )
@@ -42,11 +43,15 @@ func (s *stream) name() string    { return streamPrefix + s.id }
 func (s *stream) subject() string { return subjectPrefix + s.id }
 
 // config returns the stream's configuration. Nothing in it ever drops a message.
-func (s *stream) config(replicas int, lease time.Duration) jetstream.StreamConfig {
+func (s *stream) config(n New) jetstream.StreamConfig {
+	about := map[string]string{leaseKey: n.Lease.String()}
+	if n.Root != "" {
+		about[rootKey] = n.Root
+	}
 	return jetstream.StreamConfig{Name: s.name(), Subjects: []string{s.subject()}, Description: "a journal of sluice",
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Storage: jetstream.FileStorage,
-		MaxMsgs: -1, MaxBytes: -1, MaxMsgsPerSubject: -1, Replicas: replicas, DenyDelete: true, DenyPurge: true,
-		Metadata: map[string]string{leaseKey: lease.String()}}
+		MaxMsgs: -1, MaxBytes: -1, MaxMsgsPerSubject: -1, Replicas: n.Replicas, DenyDelete: true, DenyPurge: true,
+		Metadata: about}
 }
 
 // found is what is known about a message.

@@ -21,7 +21,7 @@ func TestUnreadRecord(t *testing.T) {
 	s := natstest.Start(t, 1)
 	a, b := newMachine(t, "a", s.URL()), newMachine(t, "b", s.URL())
 	id := a.begin(1)
-	if err := b.conn.Join(t.Context(), b.options(id), b.state); err != nil {
+	if err := b.conn.Join(t.Context(), b.options(id), b.state, nil); err != nil {
 		t.Fatal(err)
 	}
 	d := a.mustLead(id, false)
@@ -55,7 +55,7 @@ func TestUnreadRecord(t *testing.T) {
 		}
 	}
 	var u *daemon.Unread
-	if _, err := b.conn.Begin(t.Context(), b.options(""), b.state, 1, testLease); !errors.As(err, &u) {
+	if _, err := b.conn.Begin(t.Context(), b.options(""), b.state, New{Replicas: 1, Lease: testLease}); !errors.As(err, &u) {
 		t.Errorf("it begins a stream anew: %v", err)
 	}
 	if !bytes.Equal(b.file(), a.file()) {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,6 +92,28 @@ func (r *objects) newest(ctx context.Context, in io.Reader, most int, more ...st
 	list := strings.Fields(string(out))
 	commits, err = r.readCommits(ctx, list[:min(len(list), most)])
 	return commits, len(list) > most, err
+}
+
+// Root returns a first commit of tip's history, which every whole clone of the repo has; "" = tip is no commit.
+func (r *objects) Root(ctx context.Context, tip string) (string, error) {
+	shas, err := r.Peel(ctx, []string{tip})
+	if err != nil || shas[0] == "" {
+		return "", err
+	}
+	roots, _, err := r.newest(ctx, strings.NewReader(shas[0]+"\n"), 1, "--max-parents=0")
+	if err != nil || len(roots) == 0 {
+		return "", err
+	}
+	return roots[0].SHA, nil
+}
+
+// Lacks reports whether a commit is not here, although the clone is whole.
+func (r *objects) Lacks(ctx context.Context, commit string) (bool, error) {
+	if _, err := os.Lstat(filepath.Join(r.common, "shallow")); err == nil {
+		return false, nil
+	}
+	shas, err := r.Peel(ctx, []string{commit})
+	return err == nil && shas[0] == "", err
 }
 
 // nameReaching sets Refs. Commits come children first, so each passes its set on to its parents.

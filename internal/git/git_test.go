@@ -212,3 +212,26 @@ func TestLeftoversOfAKill(t *testing.T) {
 	_, err = os.Lstat(filepath.Join(dir, indexName, "a"))
 	check(t, err)
 }
+
+// TestRoot: a whole clone has the first commit of the history, another repo lacks it, a shallow one cannot know.
+func TestRoot(t *testing.T) {
+	s := newSandbox(t)
+	first := s.git("rev-parse", "HEAD")
+	r := s.open()
+	root, err := r.Root(ctx(t), s.commit("second"))
+	if check(t, err); root != first {
+		t.Errorf("%s, not %s", root, first)
+	}
+	if root, err := r.Root(ctx(t), strings.Repeat("0", 40)); err != nil || root != "" {
+		t.Errorf("of no commit: %q, %v", root, err)
+	}
+	other := &sandbox{t: t, dir: t.TempDir()}
+	other.git("init", "-q")
+	shallow := &sandbox{t: t, dir: t.TempDir()}
+	shallow.git("clone", "-q", "--depth=1", "file://"+s.dir, ".")
+	for c, lacks := range map[*sandbox]bool{s: false, other: true, shallow: false} {
+		if got, err := c.open().Lacks(ctx(t), root); err != nil || got != lacks {
+			t.Errorf("%s: %v, %v", c.dir, got, err)
+		}
+	}
+}

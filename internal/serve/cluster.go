@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -117,7 +118,11 @@ func BeginCluster(ctx context.Context, con *console.Console, p *workspace.Worksp
 		return fault.Misused("give 1 to 5", "--replicas %d", o.Replicas)
 	}
 	return withServers(p, o.Servers, func(c *cluster.Conn) error {
-		b, err := c.Begin(ctx, member(con, ""), p.State, o.Replicas, o.Lease)
+		root, err := rootOf(ctx, p)
+		if err != nil {
+			return err
+		}
+		b, err := c.Begin(ctx, member(con, ""), p.State, cluster.New{Replicas: o.Replicas, Lease: o.Lease, Root: root})
 		if err != nil {
 			return err
 		}
@@ -140,12 +145,47 @@ func BeginCluster(ctx context.Context, con *console.Console, p *workspace.Worksp
 func JoinCluster(ctx context.Context, con *console.Console, p *workspace.Workspace, id string,
 	s cluster.Servers) error {
 	return withServers(p, s, func(c *cluster.Conn) error {
-		if err := c.Join(ctx, member(con, id), p.State); err != nil {
+		clone := func(root string) error { return cloneOf(ctx, p, root) }
+		if err := c.Join(ctx, member(con, id), p.State, clone); err != nil {
 			return err
 		}
 		con.Print("joined: sluice watch add && sluice daemon --cluster %s --standby", s.Typed())
 		return nil
 	})
+}
+
+// rootOf returns a first commit of the repo's history; "" = it has none, or no git.
+func rootOf(ctx context.Context, p *workspace.Workspace) (root string, err error) {
+	if p.Plain {
+		return "", nil
+	}
+	repo, err := p.Open(ctx)
+	if err != nil {
+		return "", err
+	}
+	head, err := repo.Head(ctx, p.Root)
+	if err == nil && head != "" {
+		root, err = repo.Root(ctx, head)
+	}
+	return root, errors.Join(err, repo.Close())
+}
+
+// cloneOf returns an error unless the repo is a clone of the one whose history begins with root.
+func cloneOf(ctx context.Context, p *workspace.Workspace, root string) error {
+	const advice = "run it in a clone of the repo whose journal this is, or check the id"
+	if p.Plain {
+		return fault.Failed(advice, "%s is no clone of the repo that the journal is of: it is no git repository", p.Root)
+	}
+	repo, err := p.Open(ctx)
+	if err != nil {
+		return err
+	}
+	lacks, err := repo.Lacks(ctx, root)
+	if err == nil && lacks {
+		err = fault.Failed(advice, "%s is no clone of the repo that the journal is of: it has no commit %.40s, with which "+
+			"that one begins", p.Root, root)
+	}
+	return errors.Join(err, repo.Close())
 }
 
 // LeaveCluster lets this machine continue alone, after a yes.

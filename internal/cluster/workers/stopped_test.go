@@ -117,13 +117,13 @@ func TestStoppedLeaderSendsNothing(t *testing.T) {
 	conn := connect(t, s)
 	a, b := t.TempDir(), t.TempDir()
 	options := cluster.Options{By: "test", Logf: t.Logf, Now: time.Now}
-	begun, err := conn.Begin(t.Context(), options, a, 1, stopLease)
+	begun, err := conn.Begin(t.Context(), options, a, cluster.New{Replicas: 1, Lease: stopLease})
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := begun.ID
 	options.ID = id
-	if err := conn.Join(t.Context(), options, b); err != nil {
+	if err := conn.Join(t.Context(), options, b, nil); err != nil {
 		t.Fatal(err)
 	}
 	m, out := newMaker(), &log{}
