@@ -37,7 +37,7 @@ const (
 // newMachine makes one, of the cached image.
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	for prog, pkg := range map[string]string{"debootstrap": "debootstrap", "systemd-nspawn": "systemd-container"} {
+	for prog, pkg := range map[string]string{"mmdebstrap": "mmdebstrap", "systemd-nspawn": "systemd-container"} {
 		if _, err := exec.LookPath(prog); err != nil {
 			t.Skipf("needs: %s (apt-get install %s)", prog, pkg)
 		}
@@ -93,9 +93,9 @@ func makeImage(t *testing.T) string {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), imageMost)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, "debootstrap", "--variant=minbase", "--include="+packages, suite, making).CombinedOutput()
+	out, err := exec.CommandContext(ctx, "mmdebstrap", "--variant=minbase", "--include="+packages, suite, making).CombinedOutput()
 	if err != nil {
-		t.Skipf("needs: an image of Debian (debootstrap and an archive that it reaches): %v: %s", err, tail(out))
+		t.Skipf("needs: an image of Debian (mmdebstrap and an archive that it reaches): %v: %s", err, tail(out))
 	}
 	if err := os.RemoveAll(filepath.Join(making, "var/cache/apt/archives")); err != nil {
 		t.Fatal(err)
