@@ -148,40 +148,41 @@ func TestLandingUndoesNoOtherBranch(t *testing.T) {
 			w.git("commit", "-qam", "three")
 		}, "", ""},
 	} {
-		for _, how := range []string{FF, Merge, PR, Squash} {
-			if c.how != how && (c.how != "" || how == Squash) {
-				continue
+		t.Run(name, func(t *testing.T) {
+			p, w, l := worked(t)
+			p.git("checkout", "-q", "-b", "other")
+			p.write("b", "a person's\n")
+			p.git("commit", "-qam", "a person's")
+			p.write("b", "a person's own\n") // and the same place again
+			p.git("commit", "-qam", "again")
+			p.git("tag", "-a", "-m", "v1", "v1", "other~")
+			p.git("update-ref", "refs/remotes/origin/main", "other")
+			p.git("checkout", "-q", "main")
+			gone := "refs/remotes/origin/main"
+			if name == "a remote's" {
+				gone = "refs/heads/other"
 			}
-			t.Run(name+" "+how, func(t *testing.T) {
-				p, w, l := worked(t)
-				p.git("checkout", "-q", "-b", "other")
-				p.write("b", "a person's\n")
-				p.git("commit", "-qam", "a person's")
-				p.write("b", "a person's own\n") // and the same place again
-				p.git("commit", "-qam", "again")
-				p.git("tag", "-a", "-m", "v1", "v1", "other~")
-				p.git("update-ref", "refs/remotes/origin/main", "other")
-				p.git("checkout", "-q", "main")
-				gone := "refs/remotes/origin/main"
-				if name == "a remote's" {
-					gone = "refs/heads/other"
+			p.git("update-ref", "-d", gone)
+			c.do(p, w)
+			repo, work := p.landing(w, l.Base)
+			for _, how := range []string{FF, Merge, PR, Squash} {
+				if c.how != how && (c.how != "" || how == Squash) {
+					continue
 				}
-				p.git("update-ref", "-d", gone)
-				c.do(p, w)
-				repo, work := p.landing(w, l.Base)
+				work.Unjudged = false
 				_, err := work.Landing(t.Context(), repo, "refs/heads/main", how, "")
 				if c.of == "" && err != nil || c.of != "" && (err == nil || !strings.Contains(err.Error(), " of "+c.of+", and undoes or changes again what that brought: b")) {
-					t.Errorf("%v", err)
+					t.Errorf("%s: %v", how, err)
 				}
 				if c.of != "" && err != nil && !strings.Contains(err.Error(), "or `sluice land x-1` for one commit") {
-					t.Errorf("it says %v", err)
+					t.Errorf("%s: it says %v", how, err)
 				}
 				work.Unjudged = true
 				if _, err := work.Landing(t.Context(), repo, "refs/heads/main", how, ""); err != nil {
-					t.Errorf("with --unjudged: %v", err)
+					t.Errorf("%s, with --unjudged: %v", how, err)
 				}
-			})
-		}
+			}
+		})
 	}
 }
 
