@@ -16,6 +16,7 @@ import (
 func TestRefMoveIsNotCutShort(t *testing.T) {
 	s := newSandbox(t)
 	sha := s.commit("first")
+	s.git("repack", "-adq") // git has to move a ref to what is in a pack
 	r, err := Open(ctx(t), s.dir)
 	check(t, err)
 	defer r.Close()
@@ -39,8 +40,54 @@ func TestRefMoveIsNotCutShort(t *testing.T) {
 	if got := s.git("rev-parse", Own("taken", "w-1/A.1")); got != sha {
 		t.Errorf("the ref is at %s", got)
 	}
-	if err := r.Keep(caller, Own("taken", "w-1/A.2"), sha); !errors.Is(err, context.Canceled) {
-		t.Errorf("one that has not begun is moved: %v", err)
+	for _, sha := range []string{sha, s.commit("second")} {
+		if err := r.Keep(caller, Own("taken", "w-1/A.2"), sha); !errors.Is(err, context.Canceled) {
+			t.Errorf("one that has not begun is moved: %v", err)
+		}
+	}
+}
+
+// TestKeepStartsNoGit: a ref that keeps a new commit of an ordinary repo is written without git, as git writes it. Git
+// has to where it would do more, or refuse.
+func TestKeepStartsNoGit(t *testing.T) {
+	aside := t.TempDir()
+	for name, c := range map[string]struct {
+		do  func(s *sandbox, ref string)
+		git bool
+	}{
+		"new":              {func(*sandbox, string) {}, false},
+		"again":            {func(s *sandbox, ref string) { s.git("update-ref", ref, "HEAD~") }, false},
+		"packed before":    {func(s *sandbox, ref string) { s.git("update-ref", ref, "HEAD~"); s.git("pack-refs", "--all") }, false},
+		"symbolic":         {func(s *sandbox, ref string) { s.git("symbolic-ref", ref, "refs/heads/main") }, false},
+		"in a pack":        {func(s *sandbox, _ string) { s.git("repack", "-adq") }, true},
+		"several people's": {func(s *sandbox, _ string) { s.git("config", "core.sharedRepository", "group") }, true},
+		"a folder there":   {func(s *sandbox, ref string) { check(t, os.MkdirAll(filepath.Join(s.dir, ".git", ref, "x"), 0o755)) }, true},
+		"a link to outside": {func(s *sandbox, ref string) {
+			at := filepath.Dir(filepath.Join(s.dir, ".git", ref))
+			check(t, os.MkdirAll(filepath.Dir(at), 0o755))
+			check(t, os.Symlink(aside, at))
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSandbox(t)
+			ref, sha := Own("taken", "w-1/A.1"), s.commit("second")
+			c.do(s, ref)
+			r := s.open()
+			ran, counted := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "git")
+			check(t, os.WriteFile(counted, fmt.Appendf(nil, "#!/bin/sh\ntouch %s\nexec %s \"$@\"\n", ran, r.path), 0o755))
+			r.path = counted
+			check(t, r.Keep(ctx(t), ref, sha))
+			if _, err := os.Lstat(ran); (err == nil) != c.git {
+				t.Errorf("git ran: %v", err == nil)
+			}
+			if got := s.git("rev-parse", ref); got != sha {
+				t.Errorf("the ref is at %s, not %s", got, sha)
+			}
+			s.git("fsck", "--strict")
+			if main := s.git("rev-parse", "main"); main != sha {
+				t.Errorf("main is at %s", main)
+			}
+		})
 	}
 }
 

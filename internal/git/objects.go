@@ -269,6 +269,9 @@ func (r *refs) Keep(ctx context.Context, ref, commit string) error {
 	if now, err := r.TipOf(ctx, ref); err == nil && now == (Tip{SHA: commit}) {
 		return nil
 	}
+	if ctx.Err() == nil && r.keepFile(ref, commit) {
+		return nil
+	}
 	c := call{args: []string{"update-ref", "--no-deref", ref, commit}, env: ourIdentity()}
 	_, err := r.inRepo(ctx, r.common, r.top, c)
 	if err != nil && r.unlockOwn(ref) {
@@ -278,6 +281,36 @@ func (r *refs) Keep(ctx context.Context, ref, commit string) error {
 		return r.locked(r.common, ref, fmt.Errorf("keep %s: %w", ref, err))
 	}
 	return nil
+}
+
+// keepFile writes our ref through its lock, as git does. It reports false, and git has to, unless the repo is
+// ordinary and the commit a loose object.
+func (r *refs) keepFile(ref, commit string) bool {
+	root, err := os.OpenRoot(r.common)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	object, err := root.Lstat(filepath.Join("objects", commit[:2], commit[2:]))
+	if err != nil || !object.Mode().IsRegular() || object.Size() == 0 || !r.isOrdinary() {
+		return false
+	}
+	if root.MkdirAll(filepath.Dir(ref), 0o777) != nil {
+		return false
+	}
+	lock := ref + ".lock"
+	f, err := root.OpenFile(lock, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return false
+	}
+	_, err = f.WriteString(commit + "\n")
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = root.Rename(lock, ref)
+	}
+	if err != nil {
+		_ = root.Remove(lock)
+	}
+	return err == nil
 }
 
 // unlockOwn removes the lock that a killed git, or a power cut, left on our ref, and reports
