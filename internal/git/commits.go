@@ -94,17 +94,12 @@ func (r *objects) newest(ctx context.Context, in io.Reader, most int, more ...st
 	return commits, len(list) > most, err
 }
 
-// Root returns a first commit of tip's history, which every whole clone of the repo has; "" = tip is no commit.
-func (r *objects) Root(ctx context.Context, tip string) (string, error) {
-	shas, err := r.Peel(ctx, []string{tip})
-	if err != nil || shas[0] == "" {
+// Root returns a first commit of the history of a commit: every whole clone of the repo has it.
+func (r *objects) Root(ctx context.Context, commit string) (string, error) {
+	if err := checkSHA(commit); err != nil {
 		return "", err
 	}
-	roots, _, err := r.newest(ctx, strings.NewReader(shas[0]+"\n"), 1, "--max-parents=0")
-	if err != nil || len(roots) == 0 {
-		return "", err
-	}
-	return roots[0].SHA, nil
+	return r.line(ctx, call{args: []string{"rev-list", "--max-parents=0", "--max-count=1", commit}, timeout: treeTime})
 }
 
 // Lacks reports whether a commit is not here, although the clone is whole.

@@ -222,9 +222,6 @@ func TestRoot(t *testing.T) {
 	if check(t, err); root != first {
 		t.Errorf("%s, not %s", root, first)
 	}
-	if root, err := r.Root(ctx(t), strings.Repeat("0", 40)); err != nil || root != "" {
-		t.Errorf("of no commit: %q, %v", root, err)
-	}
 	other := &sandbox{t: t, dir: t.TempDir()}
 	other.git("init", "-q")
 	shallow := &sandbox{t: t, dir: t.TempDir()}
