@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,7 +102,7 @@ func (r *objects) Root(ctx context.Context, commit string) (string, error) {
 
 // Lacks reports whether a commit is not here, although the clone is whole.
 func (r *objects) Lacks(ctx context.Context, commit string) (bool, error) {
-	if _, err := os.Lstat(filepath.Join(r.common, "shallow")); err == nil {
+	if r.shallow() != "" {
 		return false, nil
 	}
 	shas, err := r.Peel(ctx, []string{commit})

@@ -260,7 +260,7 @@ func TestCommitStorm(t *testing.T) {
 	s.git("-c", "alias.imp=!git fast-import --quiet <"+path, "imp")
 	refs, err := r.Refs(ctx(t))
 	check(t, err)
-	commits, cut, err := r.NewCommits(ctx(t), refs, []string{base}, 2*storm) // which takes no minute
+	commits, cut, err := r.NewCommits(ctx(t), refs, []string{base}, 2*storm) // ctx ends after a minute
 	check(t, err)
 	if len(commits) != storm || cut {
 		t.Fatalf("%d commits", len(commits))

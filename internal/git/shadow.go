@@ -171,11 +171,19 @@ func (r *shadowGit) shadowConfig(ctx context.Context) ([]byte, error) {
 // inShadow returns the environment of a call that only needs objects.
 func (r *shadowGit) inShadow() []string {
 	env := []string{"GIT_DIR=" + r.shadowDir(), "GIT_OBJECT_DIRECTORY=" + filepath.Join(r.common, "objects")}
-	shallow := filepath.Join(r.common, "shallow")
-	if _, err := os.Lstat(shallow); err == nil {
-		env = append(env, "GIT_SHALLOW_FILE="+shallow)
+	if file := r.shallow(); file != "" {
+		env = append(env, "GIT_SHALLOW_FILE="+file)
 	}
 	return env
+}
+
+// shallow returns the file that names where the history of a shallow clone begins; "" = the clone is whole.
+func (r *place) shallow() string {
+	file := filepath.Join(r.common, "shallow")
+	if _, err := os.Lstat(file); err != nil {
+		return ""
+	}
+	return file
 }
 
 // inShadowTree returns the environment of a call that compares the worktree at top with objects.

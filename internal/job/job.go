@@ -169,7 +169,7 @@ type Inboxes struct {
 	Tokens map[string]string // launch key -> "", for each live launch; the scan looks up the tokens
 	Asked  []Reviewed        // rounds that a person may pass now
 	Procs  []string          // keys of all processes of the runs, also of those to be ended
-	// Elsewhere: another machine reads what an answer is about, which may not be on this one.
+	// Elsewhere: another machine checks the work that an answer decides on; this one may not have it.
 	Elsewhere bool
 
 	Refused map[string]int    // launch key -> number of files refused so far in its own inbox

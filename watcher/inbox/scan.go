@@ -308,7 +308,8 @@ func begunAt(f watcher.Seen) time.Time {
 	return f.Stat.ModTime
 }
 
-// digestNow returns the digest of what the file may answer; "" if it answers nothing, or if another machine reads it.
+// digestNow returns the digest of the work that the file decides on; "" where it decides nothing, or where another
+// machine checks the work.
 func (s *scan) digestNow(ctx context.Context, ev engine.FileSeen) (string, error) {
 	q := s.asked(ev)
 	if q == nil || s.in.Elsewhere {
