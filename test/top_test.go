@@ -311,15 +311,8 @@ func TestTopFits(t *testing.T) {
 		win.sees(`^. \? G (review )?of w-1 asks you`)
 		win.sees(`^p pass · f fail .*(\n.*)?q quit$`) // in two lines at 80 columns
 	}
-	want := []string{"sluice ? 2 for you · 2 live of 2 runs", "waits for you (2)", "› ? G of w-1 asks you · 0s", "  ‖ VG of n-1 goes on in 9m00s", "work · 2 live, 0 ended · trust file · /"}
-	times := regexp.MustCompile(`\d+s`)
-	last := strings.Split(win.tmux("capture-pane", "-p"), "\n")
-	for i := range want {
-		got := times.ReplaceAllString(last[i], "0s")
-		if !strings.HasPrefix(strings.ReplaceAll(got, "9m0s", "9m00s"), strings.TrimSuffix(want[i], "0s")) {
-			t.Errorf("line %d: %q, want %q", i+1, got, want[i])
-		}
-	}
+	win.sees(strings.Join([]string{`\Asluice \? 2 for you · 2 live of 2 runs`, `waits for you \(2\)`, `› \? G of w-1 asks you · \d+s.*`,
+		`  ‖ VG of n-1 goes on in \d+m\d+s.*`, `work · 2 live, 0 ended · trust file · /.*`}, `\n`))
 }
 
 // TestTopLeavesAtASignal: a SIGTERM and a terminal that is closed end it, and the first leaves the terminal as it was.
