@@ -417,6 +417,12 @@ func TestOldJournal(t *testing.T) {
 		t.Errorf("a foreign journal joins: %v", err)
 	}
 	c.refused(id, "have different records from 1 on")
+	if _, err := journal.Repair(c.state, 0, journal.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.conn.Join(context.Background(), c.options(id), c.state, nil); err != nil {
+		t.Errorf("the advice does not help: %v", err)
+	}
 }
 
 // Of machines that all begin at once one leads, and the others follow; each leads in its turn, also

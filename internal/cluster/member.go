@@ -145,8 +145,11 @@ func (m *Member) scan(log *journal.Log, strict bool) error {
 	m.reads(past.unread)
 	seq, _ := log.Last()
 	if foreign := id != m.opt.ID && (id != "" || strict); err == nil && seq > 0 && foreign {
-		err = refusal("`sluice cluster leave`, move the journal away, then `sluice cluster join` again",
-			"the journal of this machine is not that of stream %s: its id is %q", m.str.name(), id)
+		advice := "`sluice journal repair --to 0` moves this machine's records aside; then `sluice cluster join` again"
+		if !strict {
+			advice = "`sluice cluster leave`; " + advice
+		}
+		err = refusal(advice, "the journal of this machine is not that of stream %s: its id is %q", m.str.name(), id)
 	}
 	return err
 }
