@@ -33,7 +33,7 @@ const (
 	heldCallsMost   = 440 // of such a step in a sandbox
 	heldFilesMost   = 5
 	gitSteps        = 6  // of a chain whose steps write a file
-	stepGitsMost    = 20 // of such a step and its gate's command
+	stepGitsMost    = 19 // of such a step and its gate's command
 	idleRepos       = 20
 	idleWindow      = 10 * time.Second
 	idleWindows     = 9

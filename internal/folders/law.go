@@ -198,11 +198,14 @@ func contents(list []git.Change) map[string]string {
 	return as
 }
 
-// beside returns the declared outputs that are in no tree: those in .workflow/, and ignored ones.
-func (x *ground) beside(ctx context.Context, b tree.Begin, c *tree.Covered) ([]tree.Beside, error) {
+// beside returns the declared outputs that are in no tree: those in .workflow/, and ignored ones. taken has files
+// that are in the tree.
+func (x *ground) beside(ctx context.Context, b tree.Begin, c *tree.Covered,
+	taken map[string]bool) ([]tree.Beside, error) {
 	var fromTop []string
 	for _, m := range c.Made {
-		if rel, inside := layout.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(m))); inside {
+		rel, inside := layout.Rel(b.Top, filepath.Join(b.Dir, filepath.FromSlash(m)))
+		if inside && !taken[rel] {
 			fromTop = append(fromTop, rel)
 		}
 	}

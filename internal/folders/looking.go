@@ -107,7 +107,7 @@ func (x *takings) lookedAt(ctx context.Context, j job.Job, st *engine.Step, b tr
 	if c.Tree, err = x.opt.Git.TreeOf(ctx, b.Look); err != nil {
 		return c, law, err
 	}
-	if c.Taken.Beside, err = x.beside(ctx, b, &c); err != nil {
+	if c.Taken.Beside, err = x.beside(ctx, b, &c, nil); err != nil {
 		return c, law, err
 	}
 	l, err := x.law(ctx, j, b)

@@ -185,8 +185,10 @@ func (x *takings) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree.
 	if err != nil {
 		return err
 	}
+	taken := map[string]bool{}
 	for _, ch := range list {
 		c.Files = append(c.Files, ch.Path)
+		taken[ch.Path] = !ch.Deleted() && !ch.Submodule()
 	}
 	if len(c.Files) > git.MaxDigested/2 {
 		c.Files = c.Files[:git.MaxDigested/2] // they show later changes of the folder
@@ -198,7 +200,7 @@ func (x *takings) changes(ctx context.Context, j job.Job, b tree.Begin, c *tree.
 	if err != nil {
 		return err
 	}
-	c.Taken.Beside, err = x.beside(ctx, b, c)
+	c.Taken.Beside, err = x.beside(ctx, b, c, taken)
 	for _, f := range c.Taken.Outside {
 		if l.Protects(f.Path) && !slices.ContainsFunc(c.Taken.Beside, func(o tree.Beside) bool { return o.Path == f.Path }) {
 			c.Taken.Beside = append(c.Taken.Beside, f)
