@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sluice/internal/atomicfile"
 )
 
 // MaxChanged is how many files Changed returns at most.
@@ -60,26 +62,28 @@ func changesOf(set map[string]bool) Changes {
 type tree struct {
 	r          *objects
 	top        string
+	index      string   // our index of it
 	env        []string // of calls that need the worktree
 	head, base string   // tree-ishes
 	unlock     func()
 }
 
 // openIndex locks our index of a worktree, for a comparison with base; "" is the empty tree.
-func (r *objects) openIndex(ctx context.Context, top, base string) (t *tree, index string, err error) {
+func (r *objects) openIndex(ctx context.Context, top, base string) (*tree, error) {
 	if err := r.keepShadow(ctx); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	base = cmp.Or(base, r.emptyTree())
 	if err := checkSHA(base); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	unlock, err := r.locks.Lock(ctx, top)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	index = r.privateIndex(top)
-	return &tree{r: r, top: top, env: r.inShadowTree(top, index), head: base, base: base, unlock: unlock}, index, nil
+	index := r.privateIndex(top)
+	return &tree{r: r, top: top, index: index, env: r.inShadowTree(top, index), head: base, base: base,
+		unlock: unlock}, nil
 }
 
 // openHead opens our index of a worktree with the entries of its HEAD.
@@ -92,12 +96,12 @@ func (r *Repo) openHead(ctx context.Context, worktree, base string) (t *tree, er
 	if err != nil {
 		return nil, err
 	}
-	t, index, err := r.openIndex(ctx, top, cmp.Or(base, head))
+	t, err = r.openIndex(ctx, top, cmp.Or(base, head))
 	if err != nil {
 		return nil, err
 	}
 	t.head = cmp.Or(head, r.emptyTree())
-	if err := t.prepare(ctx, gitDir, index); err != nil {
+	if err := t.prepare(ctx, gitDir); err != nil {
 		t.unlock()
 		return nil, err
 	}
@@ -123,14 +127,14 @@ func (r *Repo) openTree(ctx context.Context, worktree, base string) (*tree, erro
 func unlockIndex(index string) error { return ignoreGone(os.Remove(index + ".lock")) }
 
 // readHead makes our index that of t.head.
-func (t *tree) readHead(ctx context.Context, index string) error {
-	if _, err := os.Lstat(index); err == nil {
+func (t *tree) readHead(ctx context.Context) error {
+	if _, err := os.Lstat(t.index); err == nil {
 		// --reset keeps the cached state of unchanged files.
 		if _, err = t.run(ctx, "read-tree", "--reset", t.head); err == nil {
 			return nil
 		}
 		// The index was cut short by a kill, or is from another git. Nothing in it is irreplaceable.
-		if err := ignoreGone(os.Remove(index)); err != nil {
+		if err := ignoreGone(os.Remove(t.index)); err != nil {
 			return err
 		}
 	}
@@ -196,6 +200,51 @@ func ignoreFiles(common string) []string {
 	}
 	return files
 }
+
+// excludeFile writes the ignore rules besides the .gitignore files: the repo's and the user's
+// lists, and our own files.
+func (r *place) excludeFile(index string, own []string) (string, error) {
+	file := index + ".exclude"
+	return file, os.WriteFile(file, append(joined(ignoreFiles(r.common)), passOver(own)...), privateOwn)
+}
+
+// passOver returns ignore rules for files and folders of a worktree, by their paths from its top.
+func passOver(own []string) []byte {
+	var b bytes.Buffer
+	for _, p := range own {
+		b.WriteString(ignoreRule(p) + "\n")
+	}
+	return b.Bytes()
+}
+
+// IgnoreFolder returns the ignore rule for a folder, by its path from the top.
+func IgnoreFolder(rel string) string { return ignoreRule(rel) + "/" }
+
+func ignoreRule(rel string) string {
+	b := []byte{'/'}
+	for _, c := range []byte(rel) {
+		if strings.IndexByte("\\*?[]!# ", c) >= 0 {
+			b = append(b, '\\')
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
+// joined concatenates lists of ignore rules. It skips one that is missing or too long.
+func joined(files []string) []byte {
+	var b bytes.Buffer
+	for _, file := range files {
+		if data, err := atomicfile.Read(file, maxExclude); err == nil {
+			b.Write(data)
+			b.WriteByte('\n')
+		}
+	}
+	return b.Bytes()
+}
+
+// maxExclude limits a list of ignore rules.
+const maxExclude = 1 << 20
 
 func setOf(names []string) map[string]bool {
 	set := map[string]bool{}

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -65,14 +64,14 @@ func (r *Repo) openFolder(ctx context.Context, worktree, from string, own []stri
 	if err != nil {
 		return nil, err
 	}
-	t, index, err := r.openIndex(ctx, top, from)
+	t, err := r.openIndex(ctx, top, from)
 	if err != nil {
 		return nil, err
 	}
-	exclude, err := r.excludeFile(index, own)
+	exclude, err := r.excludeFile(t.index, own)
 	if err == nil {
 		t.env = append(t.env, setting("core.excludesFile", exclude)...)
-		err = t.prepare(ctx, gitDir, index)
+		err = t.prepare(ctx, gitDir)
 	}
 	if err != nil {
 		t.unlock()
@@ -81,54 +80,9 @@ func (r *Repo) openFolder(ctx context.Context, worktree, from string, own []stri
 	return t, nil
 }
 
-// excludeFile writes the ignore rules besides the .gitignore files: the repo's and the user's
-// lists, and our own files.
-func (r *place) excludeFile(index string, own []string) (string, error) {
-	file := index + ".exclude"
-	return file, os.WriteFile(file, append(joined(ignoreFiles(r.common)), passOver(own)...), privateOwn)
-}
-
-// passOver returns ignore rules for files and folders of a worktree, by their paths from its top.
-func passOver(own []string) []byte {
-	var b bytes.Buffer
-	for _, p := range own {
-		b.WriteString(ignoreRule(p) + "\n")
-	}
-	return b.Bytes()
-}
-
-// IgnoreFolder returns the ignore rule for a folder, by its path from the top.
-func IgnoreFolder(rel string) string { return ignoreRule(rel) + "/" }
-
-func ignoreRule(rel string) string {
-	b := []byte{'/'}
-	for _, c := range []byte(rel) {
-		if strings.IndexByte("\\*?[]!# ", c) >= 0 {
-			b = append(b, '\\')
-		}
-		b = append(b, c)
-	}
-	return string(b)
-}
-
-// joined concatenates lists of ignore rules. It skips one that is missing or too long.
-func joined(files []string) []byte {
-	var b bytes.Buffer
-	for _, file := range files {
-		if data, err := atomicfile.Read(file, maxExclude); err == nil {
-			b.Write(data)
-			b.WriteByte('\n')
-		}
-	}
-	return b.Bytes()
-}
-
-// maxExclude limits a list of ignore rules.
-const maxExclude = 1 << 20
-
 // prepare loads the entries of t.head into our index and keeps the cached state of unchanged files.
-func (t *tree) prepare(ctx context.Context, gitDir, index string) error {
-	if err := t.entries(ctx, gitDir, index); err != nil {
+func (t *tree) prepare(ctx context.Context, gitDir string) error {
+	if err := t.entries(ctx, gitDir); err != nil {
 		return err
 	}
 	info, err := os.Lstat(filepath.Join(gitDir, "info", "sparse-checkout"))
@@ -171,30 +125,30 @@ func (t *tree) sparse(ctx context.Context, theirs string) error {
 }
 
 // entries is prepare without sparse checkouts.
-func (t *tree) entries(ctx context.Context, gitDir, index string) error {
-	if err := unlockIndex(index); err != nil {
+func (t *tree) entries(ctx context.Context, gitDir string) error {
+	if err := unlockIndex(t.index); err != nil {
 		return err
 	}
-	_, err := os.Lstat(index)
+	_, err := os.Lstat(t.index)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = t.seed(ctx, gitDir, index)
+		err = t.seed(ctx, gitDir)
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(index); err == nil && t.has(ctx, index) {
+	if _, err := os.Lstat(t.index); err == nil && t.has(ctx) {
 		return nil
 	}
-	return t.readHead(ctx, index)
+	return t.readHead(ctx)
 }
 
 // holdsName is the suffix of the file that names the tree whose entries an index has.
 const holdsName = ".tree"
 
 // has reports whether our index has the entries of t.head already. It consumes the note of that.
-func (t *tree) has(ctx context.Context, index string) bool {
-	note, err := os.ReadFile(index + holdsName)
-	if err != nil || os.Remove(index+holdsName) != nil {
+func (t *tree) has(ctx context.Context) bool {
+	note, err := os.ReadFile(t.index + holdsName)
+	if err != nil || os.Remove(t.index+holdsName) != nil {
 		return false
 	}
 	tree, err := t.r.TreeOf(ctx, t.head)
@@ -203,7 +157,7 @@ func (t *tree) has(ctx context.Context, index string) bool {
 
 // seed copies the checkout's own index, which saves reading every file of a large repo. This does
 // not trust an agent: the first copy precedes any agent's work there, and write removes flags.
-func (t *tree) seed(ctx context.Context, gitDir, index string) error {
+func (t *tree) seed(ctx context.Context, gitDir string) error {
 	own := filepath.Join(gitDir, indexFile)
 	info, err := os.Lstat(own)
 	if err != nil || !info.Mode().IsRegular() || info.Size() <= maxSeedCheap {
@@ -212,20 +166,20 @@ func (t *tree) seed(ctx context.Context, gitDir, index string) error {
 	if err := afterSecond(ctx, info.ModTime()); err != nil {
 		return err
 	}
-	if err := copyFile(own, index); err != nil {
-		return errors.Join(err, ignoreGone(os.Remove(index)))
+	if err := copyFile(own, t.index); err != nil {
+		return errors.Join(err, ignoreGone(os.Remove(t.index)))
 	}
-	if err := t.plainIndex(ctx, gitDir, index); err != nil {
+	if err := t.plainIndex(ctx, gitDir); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(index); err != nil {
+	if _, err := os.Lstat(t.index); err != nil {
 		return nil
 	}
 	return t.unflag(ctx)
 }
 
 // plainIndex makes the copied index self-contained and removes what can hide a change.
-func (t *tree) plainIndex(ctx context.Context, gitDir, index string) error {
+func (t *tree) plainIndex(ctx context.Context, gitDir string) error {
 	shared, err := sharedIndexes(gitDir)
 	if err != nil {
 		return err
@@ -242,7 +196,7 @@ func (t *tree) plainIndex(ctx context.Context, gitDir, index string) error {
 	for _, change := range [][]string{{"--no-split-index"}, {"--no-fsmonitor"}, {"--no-untracked-cache"},
 		{"--index-version", "2"}} { // package index reads it
 		if _, err := t.run(ctx, append([]string{"update-index"}, change...)...); err != nil {
-			return os.Remove(index) // this git cannot read it
+			return os.Remove(t.index) // this git cannot read it
 		}
 	}
 	return nil
@@ -268,11 +222,12 @@ func afterSecond(ctx context.Context, at time.Time) error {
 
 // write updates the entries from the files and returns the tree.
 func (t *tree) write(ctx context.Context, own []string) (string, error) {
-	if err := t.add(ctx, "--all"); err != nil {
+	changed, err := t.add(ctx, "--all")
+	if err != nil {
 		return "", err
 	}
-	tree, err := t.writeTree(ctx)
-	if err == nil && len(own) > 0 {
+	tree, err := t.treeAfter(ctx, changed)
+	if changed && err == nil && len(own) > 0 {
 		tree, err = t.without(ctx, tree, own)
 	}
 	return tree, err
@@ -280,11 +235,15 @@ func (t *tree) write(ctx context.Context, own []string) (string, error) {
 
 // add updates the entries from the files: --all, or --update for known ones only. git add would start a git in
 // each submodule, which runs programs that the submodule's configuration names; update-index only reads
-// its HEAD.
-func (t *tree) add(ctx context.Context, which string) error {
-	links, err := index.Links(t.r.privateIndex(t.top), t.r.format)
+// its HEAD. It reports whether the index is another one now.
+func (t *tree) add(ctx context.Context, which string) (changed bool, err error) {
+	links, err := index.Links(t.index, t.r.format)
 	if err != nil {
-		return err
+		return false, err
+	}
+	was, err := t.state()
+	if err != nil {
+		return false, err
 	}
 	paths := []string{"."}
 	for _, name := range links {
@@ -296,16 +255,38 @@ func (t *tree) add(ctx context.Context, which string) error {
 	if err == nil && len(links) > 0 {
 		_, err = t.feed(ctx, listOf(links), "update-index", "-z", "--add", "--remove", "--stdin")
 	}
-	return err
+	if err != nil {
+		return false, err
+	}
+	now, err := t.state()
+	return !now.Untouched(was), err
+}
+
+// state returns the state of our index; the zero one if it is missing.
+func (t *tree) state() (atomicfile.Stat, error) {
+	s, err := atomicfile.Lstat(filepath.Split(t.index))
+	return s, ignoreGone(err)
+}
+
+// treeAfter returns the tree of our index, which has had the entries of t.head until it was changed.
+func (t *tree) treeAfter(ctx context.Context, changed bool) (string, error) {
+	if !changed {
+		return t.r.TreeOf(ctx, t.head)
+	}
+	return t.writeTree(ctx)
 }
 
 // settle prepares our index for the next call. It has had the entries of the tree since began.
 func (t *tree) settle(tree string, began time.Time) error {
-	file := t.r.privateIndex(t.top)
-	if err := index.ForgetFresh(file, t.r.format, began); err != nil {
+	if err := index.ForgetFresh(t.index, t.r.format, began); err != nil {
 		return err
 	}
-	return os.WriteFile(file+holdsName, []byte(tree), privateOwn)
+	return t.holds(tree)
+}
+
+// holds notes that our index has the entries of the tree.
+func (t *tree) holds(tree string) error {
+	return os.WriteFile(t.index+holdsName, []byte(tree), privateOwn)
 }
 
 func (t *tree) writeTree(ctx context.Context) (string, error) {

@@ -2,7 +2,9 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
@@ -22,7 +24,12 @@ func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha
 		return fail(err)
 	}
 	defer t.unlock()
-	if err := t.add(ctx, "--update"); err != nil {
+	if err := t.apart(ctx); err != nil {
+		return fail(err)
+	}
+	defer os.Remove(t.index)
+	changed, err := t.add(ctx, "--update")
+	if err != nil {
 		return fail(err)
 	}
 	added, err := t.untracked(ctx)
@@ -35,8 +42,9 @@ func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha
 		if _, err := t.feed(ctx, listOf(added), "update-index", "-z", "--add", "--stdin"); err != nil {
 			return fail(err)
 		}
+		changed = true
 	}
-	tree, err := t.writeTree(ctx)
+	tree, err := t.treeAfter(ctx, changed)
 	if err != nil {
 		return fail(err)
 	}
@@ -52,6 +60,21 @@ func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha
 		return fail(err)
 	}
 	return sha, nil
+}
+
+// apart goes on with a copy of our index, so that the next call finds there the entries of t.head.
+func (t *tree) apart(ctx context.Context) error {
+	tree, err := t.r.TreeOf(ctx, t.head)
+	if err == nil {
+		err = t.holds(tree)
+	}
+	if err != nil {
+		return err
+	}
+	was := t.index
+	t.index += ".apart"
+	t.env = t.r.inShadowTree(t.top, t.index)
+	return errors.Join(unlockIndex(t.index), copyFile(was, t.index))
 }
 
 // ourIdentity is the author of commits that no person made.

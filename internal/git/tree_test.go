@@ -624,6 +624,44 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
+// A salvage leaves our index as it found it: the next look starts no git for it, and a file that is ignored meanwhile is
+// not taken.
+func TestSalvageKeepsTheIndex(t *testing.T) {
+	s := newSandbox(t)
+	s.write("a.txt", "one\n")
+	s.commit("one")
+	r := s.open()
+	head := s.git("rev-parse", "HEAD")
+	check(t, afterSecond(ctx(t), time.Now())) // of a file that is as new as its entry nothing is kept
+	tree, err := r.FolderTree(ctx(t), s.dir, head, nil)
+	check(t, err)
+	gits := func(most int64, do func() error) {
+		t.Helper()
+		before := r.Started()
+		if err := do(); err != nil || r.Started()-before > most {
+			t.Errorf("%d gits, at most %d: %v", r.Started()-before, most, err)
+		}
+	}
+	salvage := func() error {
+		_, err := r.Salvage(ctx(t), s.dir, "run-1/X-1.1", "kept\n")
+		return err
+	}
+	look := func() error {
+		got, err := r.FolderTree(ctx(t), s.dir, head, nil)
+		if err == nil && got != tree {
+			err = fmt.Errorf("the tree is %s", s.git("ls-tree", "-r", got))
+		}
+		return err
+	}
+	gits(2, look)    // add, and rev-parse for the tree of HEAD, once
+	gits(3, salvage) // add, ls-files, commit-tree
+	gits(1, look)
+	s.write("new.log", "x\n")
+	gits(5, salvage) // and update-index, write-tree
+	s.write(".git/info/exclude", "*.log\n")
+	gits(1, look)
+}
+
 // What a sparse checkout leaves out is not removed.
 func TestSalvageOfASparseCheckout(t *testing.T) {
 	s := newSandbox(t)
