@@ -235,7 +235,7 @@ func (t *tree) write(ctx context.Context, own []string) (string, error) {
 
 // add updates the entries from the files: --all, or --update for known ones only. git add would start a git in
 // each submodule, which runs programs that the submodule's configuration names; update-index only reads
-// its HEAD. It reports whether the index is another one now.
+// its HEAD. It reports whether it changed the index.
 func (t *tree) add(ctx context.Context, which string) (changed bool, err error) {
 	links, err := index.Links(t.index, t.r.format)
 	if err != nil {

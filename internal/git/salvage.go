@@ -62,7 +62,7 @@ func (r *Repo) Salvage(ctx context.Context, worktree, name, message string) (sha
 	return sha, nil
 }
 
-// apart goes on with a copy of our index, so that the next call finds there the entries of t.head.
+// apart continues with a copy of our index. Ours keeps the entries of t.head, for the next call.
 func (t *tree) apart(ctx context.Context) error {
 	tree, err := t.r.TreeOf(ctx, t.head)
 	if err == nil {

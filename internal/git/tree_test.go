@@ -632,7 +632,7 @@ func TestSalvageKeepsTheIndex(t *testing.T) {
 	s.commit("one")
 	r := s.open()
 	head := s.git("rev-parse", "HEAD")
-	check(t, afterSecond(ctx(t), time.Now())) // of a file that is as new as its entry nothing is kept
+	check(t, afterSecond(ctx(t), time.Now())) // the state of a file as new as its entry is not kept
 	tree, err := r.FolderTree(ctx(t), s.dir, head, nil)
 	check(t, err)
 	gits := func(most int64, do func() error) {
