@@ -89,13 +89,19 @@ func (w *sandbox) up() {
 	w.serves()
 }
 
-// eventually polls for a condition; if it never holds, the failure has the status.
+// eventually polls for a condition, as long as the journal grows; a failure has the status.
 func (w *sandbox) eventually(what string, done func() bool) {
 	w.t.Helper()
-	for until := time.Now().Add(2 * waitMost); !done(); time.Sleep(pollEvery) {
-		if time.Now().After(until) {
+	seq := int64(-1)
+	for until := time.Now().Add(waitMost); !done(); time.Sleep(pollEvery) {
+		if time.Now().Before(until) {
+			continue
+		}
+		st, _ := w.status()
+		if st.Seq <= seq {
 			w.t.Fatalf("never: %s\n%s", what, w.do(w.bin, "status"))
 		}
+		seq, until = st.Seq, time.Now().Add(waitMost)
 	}
 }
 
