@@ -21,7 +21,8 @@ const (
 	signalMost  = 64 << 10        // bytes of a sentinel through the socket
 	answerIn    = 2 * time.Minute // a pass reads the whole checkout first
 
-	stalledAfter = time.Second // a stalled loop that has not answered by then will not
+	stalledAfter = 200 * time.Millisecond // a stalled loop that has not answered a question by then will not
+	stalledMost  = 10 * time.Second       // how long a decision waits for a stall to end: servers may elect a leader
 )
 
 // errStatus is an error with its HTTP status.
@@ -76,11 +77,30 @@ func (a api) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.NotFound(w, req)
 		return
 	}
+	if req.Method == "GET" {
+		ctx, cancel := a.r.queue.patience(req.Context(), stalledAfter)
+		defer cancel()
+		req = req.WithContext(ctx)
+	}
 	answer(w, req, fn)
 }
 
+// look runs fn on the loop's state or, while the loop waits for the disk, on what is recorded.
+func (r *Repo) look(ctx context.Context, fn func(*core)) error {
+	err := r.queue.ask(ctx, fn)
+	if stall, _ := r.troubles.stalled(); err == nil || stall == "" {
+		return err
+	}
+	records, _, failed := follow(r.opt)
+	if failed != nil {
+		return err
+	}
+	fn(records.c)
+	return records.Close()
+}
+
 func (a api) offers(req *http.Request) (out any, err error) {
-	err = a.r.queue.ask(req.Context(), func(c *core) { out = offersOf(c, a.r.opt.Root) })
+	err = a.r.look(req.Context(), func(c *core) { out = offersOf(c, a.r.opt.Root) })
 	return out, err
 }
 
@@ -123,7 +143,7 @@ func (a api) ping(*http.Request) (any, error) {
 
 func (a api) spec(req *http.Request) (any, error) {
 	id, src := req.URL.Query().Get("run"), ""
-	err := a.r.queue.ask(req.Context(), func(c *core) {
+	err := a.r.look(req.Context(), func(c *core) {
 		if run := c.state.Runs[id]; run != nil {
 			src = c.sourceOf(run)
 		}
@@ -163,21 +183,12 @@ func (r *Repo) Quiet(ctx context.Context, run string) (quiet bool, err error) {
 }
 
 // answer returns the status that a query asks for.
-func (r *Repo) answer(ctx context.Context, q query) (Status, error) {
-	ask := func(ctx context.Context) (s Status, stall string, err error) {
-		var sources map[string]string
-		err = r.queue.ask(ctx, func(c *core) { s, sources = statusOf(c, r.opt.Root, q, r.opt.Today) })
-		s.drift(sources)
-		stall, _ = r.troubles.stalled()
-		return s, stall, err
-	}
-	soon, cancel := context.WithTimeout(ctx, stalledAfter)
-	defer cancel()
-	s, stall, err := ask(soon)
-	if err != nil && stall == "" && ctx.Err() == nil { // only busy
-		s, stall, err = ask(ctx)
-	}
-	if err != nil && stall != "" { // the loop waits for the disk: report that
+func (r *Repo) answer(ctx context.Context, q query) (s Status, err error) {
+	var sources map[string]string
+	err = r.look(ctx, func(c *core) { s, sources = statusOf(c, r.opt.Root, q, r.opt.Today) })
+	s.drift(sources)
+	stall, _ := r.troubles.stalled()
+	if err != nil && stall != "" { // nor can the records be read
 		return Status{Root: r.opt.Root, Stalled: stall, Runs: []RunStatus{}, Cluster: clusterOf(r.opt.Lead)}, nil
 	}
 	s.Cluster = clusterOf(r.opt.Lead)
@@ -210,7 +221,7 @@ func (a api) status(req *http.Request, full bool) (any, error) {
 	case q.run == "" || len(s.Runs) > 0:
 	case s.Stalled != "":
 		_, advice := a.r.troubles.stalled()
-		return nil, fault.New(advice, "stalled: %s", s.Stalled)
+		return nil, fault.New(advice+goesOn, "stalled: %s", s.Stalled)
 	default:
 		return nil, unknownRun(q.run)
 	}
@@ -232,6 +243,8 @@ func (a api) do(req *http.Request) (any, error) {
 // Do submits a person's or agent's event and returns once the decision is journaled. The repo sets
 // who says it, when, and with what trust; d only says how it arrived.
 func (r *Repo) Do(ctx context.Context, d Do) (Done, error) {
+	ctx, cancel := r.queue.patience(ctx, stalledMost)
+	defer cancel()
 	ev, err := r.intake.event(ctx, d, r.intake.actor(d))
 	if err != nil {
 		return Done{}, err

@@ -80,6 +80,15 @@ func TestFullDisk(t *testing.T) {
 	if serr != nil || !strings.Contains(st.Stalled, "no space left") {
 		t.Fatalf("status while the disk is full: %q %v", st.Stalled, serr)
 	}
+	if len(st.Runs) != begun { // what is decided and not recorded is not shown
+		t.Errorf("%d runs are shown while the disk is full, %d are recorded", len(st.Runs), begun)
+	}
+	if src, err := s.client.Spec(context.Background(), st.Runs[0].ID); err != nil || src == "" {
+		t.Errorf("the spec of a run while the disk is full: %q, %v", src, err)
+	}
+	if _, err := s.client.Offers(context.Background()); err != nil {
+		t.Errorf("the offers while the disk is full: %v", err)
+	}
 	if _, err := s.client.Run(context.Background(), "w-1"); err == nil || !strings.Contains(err.Error(), "stalled: ") {
 		t.Errorf("a run's status while the disk is full: %v", err)
 	}
@@ -99,6 +108,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	if st, err := s.client.Status(context.Background(), ""); err != nil || st.Stalled != "" || len(st.Runs) < begun {
 		t.Errorf("%d runs, %d were acknowledged; stalled %q, %v", len(st.Runs), begun, st.Stalled, err)
+	} else if len(st.Runs) > begun+1 { // the loop may have decided on the first before its sender gave up
+		t.Errorf("%d runs, %d were acknowledged: a start that was given up is carried out", len(st.Runs), begun)
 	}
 	s.stop()
 	r, err := OpenReader(root, state, twoGates)

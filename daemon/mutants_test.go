@@ -46,7 +46,7 @@ func mutants() []mutant {
 		{"a snapshot without sources", []edit{{"daemon", "core.save", "Sources: c.sources}", "Sources: nil}"}}},
 		{"a commit's error is swallowed", []edit{{"daemon", "Repo.turn", commit, "	done, err := r.commit(ctx)\n	_ = err\n"}}},
 		{"a failed sync is tried again", []edit{{"daemon", "Repo.commit", "if !errors.Is(err, journal.ErrStalled) {", "if !errors.Is(err, journal.ErrStalled) && false {"}}},
-		{"what cannot be written is dropped", []edit{{"daemon", "Repo.commit", "		r.troubles.setStall(err.Error())\n", "		r.core.pending = nil\n		return all, nil\n"}}},
+		{"what cannot be written is dropped", []edit{{"daemon", "Repo.commit", "		r.troubles.setStall(err)\n", "		r.core.pending = nil\n		return all, nil\n"}}},
 		{"what was read back is not synced", []edit{{"journal", "Log.open", "	return l.settle()\n", "	return nil\n"}}},
 		{"the time away is not told", []edit{{"daemon", "Repo.start", "From: r.left(now), To: now,", "From: now, To: now,"}}},
 		{"a sleep of the machine is not told", []edit{{"daemon", "Repo.turn", "if woken, slept := r.slept(now); slept {", "if woken, slept := r.slept(now); false && slept {"}}},

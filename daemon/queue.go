@@ -8,6 +8,7 @@ import (
 
 	"sluice/engine"
 	"sluice/internal/fault"
+	"sluice/internal/health"
 	"sluice/journal"
 )
 
@@ -35,6 +36,7 @@ type item struct {
 	landed *flight
 	ask    func(*core)      // run on the loop's goroutine
 	reply  chan<- doneReply // told when the event is journaled
+	over   *atomic.Bool     // the event is decided on, or nobody waits for that any more; nil: decide on it
 }
 
 type doneReply struct {
@@ -58,15 +60,16 @@ func (q *queue) post(it item) {
 	}
 }
 
-// take queues an event and waits until the decision is journaled.
+// take queues an event and waits until the decision is journaled. If ctx ends before the loop has decided on the
+// event, it never will. A decision that is not journaled by then still will be, and the error says so.
 func (q *queue) take(ctx context.Context, ev engine.Event) (doneReply, error) {
-	reply := make(chan doneReply, 1)
+	reply, over := make(chan doneReply, 1), new(atomic.Bool)
 	select {
-	case q.items <- &item{event: ev, reply: reply}:
+	case q.items <- &item{event: ev, reply: reply, over: over}:
 	case <-q.gone:
 		return doneReply{}, ErrStopped
 	case <-ctx.Done():
-		return doneReply{}, q.late(ctx)
+		return doneReply{}, q.late(ctx, notTaken)
 	}
 	why := ErrStopped
 	select {
@@ -74,7 +77,10 @@ func (q *queue) take(ctx context.Context, ev engine.Event) (doneReply, error) {
 		return d, d.err
 	case <-q.gone:
 	case <-ctx.Done():
-		why = q.late(ctx)
+		why = q.late(ctx, taken)
+		if over.CompareAndSwap(false, true) {
+			why = q.late(ctx, notTaken)
+		}
 	}
 	select {
 	case d := <-reply: // the turn that took it was the last, or has ended ctx
@@ -100,7 +106,7 @@ func (q *queue) ask(ctx context.Context, fn func(*core)) error {
 	case <-q.gone:
 		return ErrStopped
 	case <-ctx.Done():
-		return q.late(ctx)
+		return q.late(ctx, goesOn)
 	}
 	why := ErrStopped
 	select {
@@ -108,7 +114,7 @@ func (q *queue) ask(ctx context.Context, fn func(*core)) error {
 		return nil
 	case <-q.gone:
 	case <-ctx.Done():
-		why = q.late(ctx)
+		why = q.late(ctx, goesOn)
 	}
 	if over.CompareAndSwap(false, true) {
 		return why
@@ -117,12 +123,32 @@ func (q *queue) ask(ctx context.Context, fn func(*core)) error {
 	return nil
 }
 
+// What follows the advice at a stall.
+const (
+	goesOn   = "; it continues by itself"
+	notTaken = ", then repeat it"
+	taken    = "; it is carried out then: look with `sluice status` before you repeat it"
+)
+
 // late returns why a question was not answered in time.
-func (q *queue) late(ctx context.Context) error {
+func (q *queue) late(ctx context.Context, then string) error {
 	if why, advice := q.troubles.stalled(); why != "" {
-		return fault.New(advice, "stalled: %s", why)
+		return fault.New(advice+then, "stalled: %s", why)
 	}
-	return ctx.Err()
+	return context.Cause(ctx)
+}
+
+// patience returns a context that ends at a stall too: it looks for one whenever the time given has passed.
+func (q *queue) patience(ctx context.Context, each time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		for health.Wait(ctx, each) {
+			if why, _ := q.troubles.stalled(); why != "" { // it may be over when the cause is read
+				cancel(fault.New("look with `sluice status`, then repeat it", "stalled: %s", why))
+			}
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // drain adds the queued items to the batch: one sync serves them all.

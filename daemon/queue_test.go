@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,43 @@ func TestTakenAndEnded(t *testing.T) {
 		if d := <-got; d.err != nil || len(d.facts) != 1 {
 			t.Fatalf("%+v, %v", d.facts, d.err)
 		}
+	}
+}
+
+// TestTakeAtAStall: who waits for a decision at a stall is told what became of it, and what was given up before it was
+// decided on never is.
+func TestTakeAtAStall(t *testing.T) {
+	q := newQueue(&troubles{opt: &RepoOptions{}, stall: "no room"})
+	said := make(chan error, 1)
+	take := func() *item {
+		ctx, cancel := q.patience(t.Context(), 5*time.Millisecond)
+		go func() {
+			defer cancel()
+			_, err := q.take(ctx, engine.Ticked{})
+			said <- err
+		}()
+		return <-q.items
+	}
+	it := take()
+	if err := <-said; err == nil || err.Error() != "stalled: no room: free some space, then repeat it" {
+		t.Errorf("not decided on: %v", err)
+	}
+	r := &Repo{}
+	if replies, _ := r.decide([]item{*it}, time.Now()); len(replies) != 0 { // or it would ask the core, which is not there
+		t.Error("what was given up is decided on")
+	}
+	it = take()
+	it.over.Store(true) // by the loop
+	if err := <-said; err == nil || !strings.HasPrefix(err.Error(), "stalled: no room: free some space; it is carried out then: ") {
+		t.Errorf("decided on: %v", err)
+	}
+	for range queueMost {
+		q.post(item{})
+	}
+	ctx, cancel := q.patience(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	if _, err := q.take(ctx, engine.Ticked{}); err == nil || !strings.HasSuffix(err.Error(), ", then repeat it") {
+		t.Errorf("the queue is full: %v", err)
 	}
 }
 

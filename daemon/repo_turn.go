@@ -74,7 +74,7 @@ func (r *Repo) decide(batch []item, now time.Time) (replies []waiting, asks []fu
 		if !it.began.IsZero() {
 			r.scans.take(it, now)
 		}
-		if it.event == nil {
+		if it.event == nil || it.over != nil && !it.over.CompareAndSwap(false, true) {
 			continue
 		}
 		if _, ok := it.event.(engine.Configured); ok { // newer ones may have been read since it was queued
@@ -120,13 +120,13 @@ func (r *Repo) commit(ctx context.Context) ([]entry, error) {
 		done, err := r.core.commit()
 		all = append(all, done...)
 		if err == nil {
-			r.troubles.setStall("")
+			r.troubles.setStall(nil)
 			return all, nil
 		}
 		if !errors.Is(err, journal.ErrStalled) {
 			return all, fmt.Errorf("journal of %s: %w", r.opt.Root, err)
 		}
-		r.troubles.setStall(err.Error())
+		r.troubles.setStall(err)
 		r.beat() // it waits, and does not hang
 		if !health.Wait(ctx, wait) {
 			return all, fmt.Errorf("journal of %s: stopped while it could not be written; what was not acknowledged is "+

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -27,8 +28,15 @@ type troubles struct {
 	past  string     // with records before the snapshot that the start read
 }
 
-// setStall records why the journal cannot be written; "" = it can.
-func (t *troubles) setStall(why string) {
+// setStall records why the journal cannot be written; nil = it can.
+func (t *troubles) setStall(err error) {
+	why := ""
+	if err != nil {
+		why = err.Error()
+	}
+	if failed, ok := errors.AsType[*fs.PathError](err); ok { // what, where and why, in brief
+		why = failed.Error()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if why != "" && t.stall == "" {
@@ -94,9 +102,9 @@ func (t *troubles) unwell() []string {
 // do about it.
 func (t *troubles) stalled() (why, advice string) {
 	if c := clusterOf(t.opt.Lead); c != nil && c.Stalled != "" {
-		return c.Stalled, "fix the servers; it continues by itself"
+		return c.Stalled, "fix the servers"
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.stall, "free some space; it continues by itself"
+	return t.stall, "free some space"
 }
