@@ -115,7 +115,6 @@ func TestDiskFull(t *testing.T) {
 		eventually(t, "sluice status says stalled, and why", func() bool {
 			fill() // a git that was under way gives room back when it fails
 			if !x.allStalled() {
-				x.ask()
 				return false
 			}
 			for _, r := range x.repos {
@@ -126,6 +125,7 @@ func TestDiskFull(t *testing.T) {
 			}
 			return true
 		})
+		x.refused()
 		x.quiet(fill)
 		x.freed(func() error { return os.Remove(filepath.Join(dir, "hog")) })
 		x.through()
@@ -305,13 +305,40 @@ func (x *arena) busy() {
 	})
 }
 
+// allStalled reports whether no repo's journal can be written; one that has room left in its last page is given a start.
 func (x *arena) allStalled() bool {
+	all := true
 	for _, r := range x.repos {
 		if st, ok := x.status(r); !ok || st.Stalled == "" {
-			return false
+			c := r.client()
+			x.start(r, c)
+			c.Close()
+			all = false
 		}
 	}
-	return true
+	return all
+}
+
+// refused has a person start a run: they are told in time that the disk is full, and what to do. Lists go on, and say so.
+func (x *arena) refused() {
+	x.t.Helper()
+	began, r := time.Now(), x.repos[0]
+	out, err := x.try(r, x.bin, "start", r.flow)
+	if err == nil || !strings.Contains(out, "no space left") || !strings.Contains(out, "free some space, then repeat it") {
+		x.t.Errorf("a start on a full disk: %v\n%s", err, out)
+	}
+	if took := time.Since(began); took > freedBusy {
+		x.t.Errorf("it was refused after %s", took)
+	}
+	for _, list := range [][]string{{"ls", "--all"}, {"status"}, {"inbox", "--here"}, {"inbox"}} {
+		out, err := x.try(r, append([]string{x.bin}, list...)...)
+		if err != nil || !strings.Contains(strings.Join(strings.Fields(out), " "), "so nothing is started or decided: write ") {
+			x.t.Errorf("%s on a full disk: %v\n%s", list, err, out)
+		}
+		if list[0] != "inbox" && !strings.Contains(out, r.flow+"-") {
+			x.t.Errorf("%s on a full disk lacks the runs:\n%s", list, out)
+		}
+	}
 }
 
 // unwell reports whether a repo's health has the words.

@@ -72,6 +72,9 @@ func (s *Server) inbox(r *http.Request) (view, error) {
 			p.Faults = append(p.Faults, at.Name+": "+text.Message(err.Error()))
 			continue
 		}
+		if stall := render.Stall(st); stall != "" {
+			p.Faults = append(p.Faults, at.Name+": "+stall)
+		}
 		p.More += st.Left
 		spent := make(map[string]string, len(st.Runs))
 		for i := range st.Runs {

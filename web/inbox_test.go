@@ -68,6 +68,20 @@ func TestInboxCountsDownExactly(t *testing.T) {
 	}
 }
 
+// TestInboxSaysThatNothingCanBeDecided: while the journal cannot be written the page has what is recorded, and says so.
+func TestInboxSaysThatNothingCanBeDecided(t *testing.T) {
+	p := newSite(t)
+	a := p.counted()
+	run := p.run(asksSpec)
+	a.stall = "write journal.jsonl: no space left on device"
+	html := p.gets("/").Body.String()
+	for _, want := range []string{"shop: the journal cannot be written, so nothing is started or decided: " + a.stall, run} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the inbox lacks %q:\n%s", want, html)
+		}
+	}
+}
+
 // TestItemsAreRenderedOnce: of a long list, only the items that have changed are rendered.
 func TestItemsAreRenderedOnce(t *testing.T) {
 	p := newSite(t)

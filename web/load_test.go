@@ -2,8 +2,11 @@ package web
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -14,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +34,7 @@ type asked struct {
 	mu    sync.Mutex
 	paths map[string]int
 	first map[string]func() // what happens before the first request of a path
+	stall string            // why each status says that the journal cannot be written; "" = as it is
 }
 
 // counted puts a counter before the repo's socket. The test's own client goes past it.
@@ -58,6 +63,22 @@ func (p *site) counted() *asked {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", filepath.Join(dir, daemon.SocketName))
 	}}
+	to.ModifyResponse = func(res *http.Response) error {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.stall == "" || res.Request.URL.Path != "/v1/status" {
+			return nil
+		}
+		var st daemon.Status
+		if err := json.NewDecoder(res.Body).Decode(&st); err != nil {
+			return err
+		}
+		st.Stalled = a.stall
+		raw, err := json.Marshal(st)
+		res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
+		res.Header.Set("Content-Length", strconv.Itoa(len(raw)))
+		return err
+	}
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		what := strings.TrimPrefix(r.URL.Path, "/v1/")
 		if r.URL.Query().Has("ended_most") {

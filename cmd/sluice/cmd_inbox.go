@@ -23,7 +23,10 @@ their journals.`,
 			unread, err := 0, error(nil)
 			if here {
 				err = a.withView(cmd.Context(), func(_ *workspace.Workspace, v workspace.Viewer, served bool) (err error) {
-					items, err = show.Inbox(cmd.Context(), &a.Console, v, served)
+					var stall string
+					if items, stall, err = show.Inbox(cmd.Context(), &a.Console, v, served); stall != "" {
+						a.Warn("%s", stall)
+					}
 					return err
 				})
 			} else {

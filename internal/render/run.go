@@ -243,6 +243,14 @@ func TodayWords(t daemon.Today) string {
 // NoRun says that a repo has no run, and how to start one.
 const NoRun = "no run yet: `sluice run WORKFLOW` starts one"
 
+// Stall says why nothing is started or decided in a repo now; "" = its journal can be written.
+func Stall(st daemon.Status) string {
+	if st.Stalled == "" {
+		return ""
+	}
+	return "the journal cannot be written, so nothing is started or decided: " + text.Message(st.Stalled)
+}
+
 // StubWords accompany the state of a run with --stub wherever it is shown.
 const StubWords = "stubbed: stubs play its agents, nothing in it is real work"
 

@@ -50,13 +50,13 @@ func AllInboxes(ctx context.Context, con *console.Console, dir string) (items []
 	if err != nil {
 		return nil, 0, err
 	}
-	found, faults := make([][]Waiting, len(places)), make([]error, len(places))
+	found, stalls, faults := make([][]Waiting, len(places)), make([]string, len(places)), make([]error, len(places))
 	var all sync.WaitGroup
 	slots := make(chan struct{}, atOnce)
 	for i, p := range places {
 		slots <- struct{}{}
 		all.Go(func() {
-			found[i], faults[i] = inboxOf(ctx, con, p)
+			found[i], stalls[i], faults[i] = inboxOf(ctx, con, p)
 			<-slots
 		})
 	}
@@ -65,6 +65,9 @@ func AllInboxes(ctx context.Context, con *console.Console, dir string) (items []
 		if err := faults[i]; err != nil {
 			unread++
 			con.Warn("%s: %s", p.Root, text.Message(err.Error()))
+		}
+		if stalls[i] != "" {
+			con.Warn("%s: %s", p.Root, stalls[i])
 		}
 	}
 	items = append([]Waiting{}, slices.Concat(found...)...) // not nil: for --json
@@ -75,26 +78,26 @@ func AllInboxes(ctx context.Context, con *console.Console, dir string) (items []
 // atOnce is how many repos are asked at once: each that nobody serves is a journal in memory.
 const atOnce = 16
 
-func inboxOf(ctx context.Context, con *console.Console, p *workspace.Workspace) ([]Waiting, error) {
+func inboxOf(ctx context.Context, con *console.Console, p *workspace.Workspace) ([]Waiting, string, error) {
 	v, served, err := p.View(ctx)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer v.Close()
 	return Inbox(ctx, con, v, served)
 }
 
-// Inbox returns what waits in a repo; with --json also what to look for at each gate.
-func Inbox(ctx context.Context, con *console.Console, v workspace.Viewer, served bool) ([]Waiting, error) {
+// Inbox returns what waits in a repo, with --json also what to look for at each gate, and what render.Stall says.
+func Inbox(ctx context.Context, con *console.Console, v workspace.Viewer, served bool) ([]Waiting, string, error) {
 	st, err := v.Status(ctx, "")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var specOf func(daemon.RunStatus) *engine.Spec
 	if con.JSON {
 		specOf = SpecsOf(func(r daemon.RunStatus) (*engine.Spec, error) { return workspace.SpecOf(ctx, v, r) })
 	}
-	return Waits(st, served, specOf), nil
+	return Waits(st, served, specOf), render.Stall(st), nil
 }
 
 // SpecsOf returns what reads the spec of runs, once for each digest; nil = it cannot be read, which the page of a run

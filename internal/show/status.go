@@ -119,9 +119,8 @@ func printHealth(con *console.Console, st daemon.Status, served bool) {
 	if c := st.Cluster; c != nil && c.Machine != "" && !c.Leads {
 		con.Warn("this machine only follows: decisions go to the machine that leads")
 	}
-	if st.Stalled != "" {
-		con.Note("%s the journal cannot be written, so nothing is started: %s", con.PaintErr(console.Red, "stalled:"),
-			text.Message(st.Stalled))
+	if stall := render.Stall(st); stall != "" {
+		con.Note("%s %s", con.PaintErr(console.Red, "stalled:"), stall)
 	}
 	if !served && st.Cluster == nil && slices.ContainsFunc(st.Runs, daemon.RunStatus.Live) {
 		noteUnserved(con, st.Root, ".")

@@ -281,7 +281,7 @@ func (m *Model) seeRepo(msg repoSeen) {
 	runs := msg.status.Runs
 	msg.status.Runs = nil
 	r.status = msg.status
-	if msg.whole && (len(runs) > 0 || r.status.Stalled == "") { // a stalled process reports no runs
+	if msg.whole && (len(runs) > 0 || r.status.Stalled == "") { // a stalled one may report none
 		clear(r.runs)
 		r.order = r.order[:0]
 	}

@@ -257,7 +257,7 @@ func TestOneRunSaysWhatItWaitsFor(t *testing.T) {
 	s.fits()
 }
 
-// TestAStallKeepsTheRun: a process whose journal cannot be written reports no runs. The screen stays, and says so.
+// TestAStallKeepsTheRun: a process that can neither write nor read its journal reports no runs. The screen stays, and says so.
 func TestAStallKeepsTheRun(t *testing.T) {
 	s := newOne(t, 80, 24, true)
 	s.repo1(true, s.oneRun(human(1)))
@@ -265,7 +265,7 @@ func TestAStallKeepsTheRun(t *testing.T) {
 	if s.leaving {
 		t.Error("the screen ended")
 	}
-	s.sees(`! app: the journal cannot be written, so nothing is started: no space`, `^› \? G`)
+	s.sees(`! app: the journal cannot be written, so nothing is started or decided: no space`, `^› \? G`)
 }
 
 // newPage is the screen of the page of w-1's gate, as `sluice show` opens it.

@@ -147,8 +147,8 @@ func (m *known) troubles() []string {
 		case r.known && !r.served:
 			out = append(out, r.name+": nobody serves it, so you can only look: run `sluice daemon`, or `sluice run` there")
 		}
-		if r.status.Stalled != "" {
-			out = append(out, r.name+": the journal cannot be written, so nothing is started: "+r.status.Stalled)
+		if stall := render.Stall(r.status); stall != "" {
+			out = append(out, r.name+": "+stall)
 		}
 	}
 	if m.note != "" {
