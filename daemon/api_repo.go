@@ -221,7 +221,7 @@ func (a api) status(req *http.Request, full bool) (any, error) {
 	case q.run == "" || len(s.Runs) > 0:
 	case s.Stalled != "":
 		_, advice := a.r.troubles.stalled()
-		return nil, fault.New(advice+goesOn, "stalled: %s", s.Stalled)
+		return nil, fault.New(advice+notTaken, "stalled: %s", s.Stalled)
 	default:
 		return nil, unknownRun(q.run)
 	}

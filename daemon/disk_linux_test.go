@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -119,6 +120,63 @@ func TestFullDisk(t *testing.T) {
 	defer r.Close()
 	if n := len(r.Status("", false).Runs); n < begun {
 		t.Errorf("%d runs are in the journal, %d were acknowledged", n, begun)
+	}
+}
+
+// TestAWindowOutlastsAStall: nobody can veto while nothing can be recorded, so a window that ends meanwhile opens again.
+func TestAWindowOutlastsAStall(t *testing.T) {
+	root := t.TempDir()
+	state := filepath.Join(root, "state")
+	smallDisk(t, state)
+	var ahead atomic.Int64
+	s := serveWith(t, root, newStage(), func(o *RepoOptions) {
+		o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+		o.Compile = func(source string) (*engine.Spec, error) {
+			w, err := twoGates(source)
+			if err == nil {
+				hour := engine.Duration(time.Hour)
+				w.Gates[0].VetoWindow = &hour
+			}
+			return w, err
+		}
+	})
+	d, err := s.client.Do(context.Background(), engine.RunRequested{Source: "two", Parallel: true}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	window := func() (until time.Time) {
+		st, err := s.client.Status(context.Background(), d.Run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range st.Runs[0].Waits {
+			if w.Kind == "window" {
+				until = w.Until
+			}
+		}
+		return until
+	}
+	for until := time.Now().Add(10 * time.Second); window().IsZero(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal("no window opens")
+		}
+	}
+	ends := window()
+	hog(t, filepath.Join(state, "hog"))
+	for n := 0; err == nil && n < 100; n++ {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_, err = s.client.Do(ctx, engine.RunRequested{Source: "two", Parallel: true}, "")
+		cancel()
+	}
+	ahead.Store(int64(time.Until(ends) + time.Minute))
+	if err := os.Remove(filepath.Join(state, "hog")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = s.client.Do(context.Background(), engine.NoteGiven{Run: d.Run, Text: "there is room"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if again := window(); !again.After(ends) {
+		t.Errorf("the window that ended at %s, while nobody could veto, is open until %s", ends, again)
 	}
 }
 

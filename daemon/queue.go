@@ -106,7 +106,7 @@ func (q *queue) ask(ctx context.Context, fn func(*core)) error {
 	case <-q.gone:
 		return ErrStopped
 	case <-ctx.Done():
-		return q.late(ctx, goesOn)
+		return q.late(ctx, notTaken)
 	}
 	why := ErrStopped
 	select {
@@ -114,7 +114,7 @@ func (q *queue) ask(ctx context.Context, fn func(*core)) error {
 		return nil
 	case <-q.gone:
 	case <-ctx.Done():
-		why = q.late(ctx, goesOn)
+		why = q.late(ctx, notTaken)
 	}
 	if over.CompareAndSwap(false, true) {
 		return why
@@ -125,7 +125,6 @@ func (q *queue) ask(ctx context.Context, fn func(*core)) error {
 
 // What follows the advice at a stall.
 const (
-	goesOn   = "; it continues by itself"
 	notTaken = ", then repeat it"
 	taken    = "; it is carried out then: look with `sluice status` before you repeat it"
 )

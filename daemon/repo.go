@@ -99,11 +99,12 @@ type Repo struct {
 	exp       *exporter
 	began     time.Time
 
-	ticked  time.Time // when Ticked was last decided
-	retryAt time.Time // when to retry failed effects
-	marked  time.Time // when the mark of being served was last written
-	resting bool      // until something is decided, the next rescan is Rest away
-	wall    time.Time // of the last turn; a jump against the monotonic clock means the machine slept
+	ticked  time.Time    // when Ticked was last decided
+	retryAt time.Time    // when to retry failed effects
+	marked  time.Time    // when the mark of being served was last written
+	resting bool         // until something is decided, the next rescan is Rest away
+	wall    time.Time    // of the last turn; a jump against the monotonic clock means the machine slept
+	stalled engine.Woken // the last turn could not be recorded for so long; zero: it could
 
 	goroutines sync.WaitGroup // of scans and effects
 

@@ -28,6 +28,10 @@ func (r *Repo) turn(ctx context.Context, batch []item) error {
 	if woken, slept := r.slept(now); slept { // before anything that could close what happened meanwhile
 		r.core.take(woken, now)
 	}
+	if !r.stalled.To.IsZero() {
+		r.core.take(r.stalled, now)
+		r.stalled = engine.Woken{}
+	}
 	// compare wall clocks only: the steady clock, also in both, is never set back
 	if wall := now.Round(0); wall.Before(r.ticked) {
 		r.ticked = wall // the clock was set back: earlier ticks do not cover what is due from here
@@ -115,12 +119,15 @@ func (r *Repo) tellSpent() {
 // and agents keep running. It recovers by itself.
 func (r *Repo) commit(ctx context.Context) ([]entry, error) {
 	var all []entry
-	wait := stallFirst
+	wait, began := stallFirst, r.opt.Now()
 	for {
 		done, err := r.core.commit()
 		all = append(all, done...)
 		if err == nil {
 			r.troubles.setStall(nil)
+			if now := r.opt.Now(); now.Sub(began) > engine.GapAllowed { // nobody could answer or object
+				r.stalled = engine.Woken{From: began.Round(0), To: now.Round(0)}
+			}
 			return all, nil
 		}
 		if !errors.Is(err, journal.ErrStalled) {

@@ -289,7 +289,7 @@ type TasksSaved struct {
 // Ticked: time has passed.
 type Ticked struct{}
 
-// Woken: the daemon was down, or the machine asleep, from From to To.
+// Woken: the daemon was down or could record nothing, or the machine asleep, from From to To.
 type Woken struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
