@@ -49,6 +49,24 @@ func hog(t *testing.T, name string) {
 	}
 }
 
+// fill takes all room on the disk of a service's state, and starts runs until one is refused: the journal's last page had
+// room. It returns how many were acknowledged.
+func (s *service) fill() (begun int) {
+	s.t.Helper()
+	hog(s.t, filepath.Join(s.state, "hog"))
+	for range 100 {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		_, err := s.client.Do(ctx, engine.RunRequested{Source: "two", Parallel: true}, "")
+		cancel()
+		if err != nil {
+			return begun
+		}
+		begun++
+	}
+	s.t.Fatal("the disk was never full")
+	return begun
+}
+
 func TestFullDisk(t *testing.T) {
 	conform.Rule(t, "2-files journal full disk", "the real loop on a real full disk: stalled, nothing acknowledged or launched, going on by itself")
 	root := t.TempDir()
@@ -69,14 +87,7 @@ func TestFullDisk(t *testing.T) {
 	if err := start(10 * time.Second); err != nil {
 		t.Fatal(err)
 	}
-	hog(t, filepath.Join(state, "hog"))
-	var err error
-	for n := 0; err == nil && n < 100; n++ { // what is left of the journal's last page
-		err = start(time.Second)
-	}
-	if err == nil {
-		t.Fatal("the disk was never full")
-	}
+	begun += s.fill()
 	st, serr := s.client.Status(context.Background(), "")
 	if serr != nil || !strings.Contains(st.Stalled, "no space left") {
 		t.Fatalf("status while the disk is full: %q %v", st.Stalled, serr)
@@ -162,12 +173,7 @@ func TestAWindowOutlastsAStall(t *testing.T) {
 		}
 	}
 	ends := window()
-	hog(t, filepath.Join(state, "hog"))
-	for n := 0; err == nil && n < 100; n++ {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		_, err = s.client.Do(ctx, engine.RunRequested{Source: "two", Parallel: true}, "")
-		cancel()
-	}
+	s.fill()
 	ahead.Store(int64(time.Until(ends) + time.Minute))
 	if err := os.Remove(filepath.Join(state, "hog")); err != nil {
 		t.Fatal(err)
@@ -187,19 +193,11 @@ func TestStopOnAFullDisk(t *testing.T) {
 	state := filepath.Join(root, "state")
 	smallDisk(t, state)
 	s := serveTest(t, root, newStage())
-	hog(t, filepath.Join(state, "hog"))
-	var err error
-	for n := 0; err == nil && n < 100; n++ {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		_, err = s.client.Do(ctx, engine.RunRequested{Source: "two", Parallel: true}, "")
-		cancel()
-	}
-	if err == nil {
-		t.Fatal("the disk was never full")
-	}
+	s.fill()
 	s.cancel()
 	s.cancel = nil
 	s.client.Close()
+	var err error
 	select {
 	case err = <-s.done:
 	case <-time.After(10 * time.Second):

@@ -37,8 +37,8 @@ func TestTakenAndEnded(t *testing.T) {
 	}
 }
 
-// TestTakeAtAStall: who waits for a decision at a stall is told what became of it, and what was given up before it was
-// decided on never is.
+// TestTakeAtAStall: at a stall the error says what became of an event, and an event whose sender gave up before the
+// decision is never decided on.
 func TestTakeAtAStall(t *testing.T) {
 	q := newQueue(&troubles{opt: &RepoOptions{}, stall: "no room"})
 	said := make(chan error, 1)

@@ -319,7 +319,8 @@ func (x *arena) allStalled() bool {
 	return all
 }
 
-// refused has a person start a run: they are told in time that the disk is full, and what to do. Lists go on, and say so.
+// refused starts a run as a person would: it fails in time, with the reason and what to do. Lists still work, and say
+// that the journal cannot be written.
 func (x *arena) refused() {
 	x.t.Helper()
 	began, r := time.Now(), x.repos[0]
